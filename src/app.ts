@@ -416,7 +416,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     metrics?.watchSchoolAccounts(schoolAccounts) ?? ((...given) => schoolAccounts.answer(...given))
   await schoolAccountRoutes(app, { ...asked, accounts: schoolAccounts, answer, providers })
   providerRoutes(app, { providers, accounts: schoolAccounts, byStaffOf })
-  const byCode = new StepUpByCode({ db, clock, signIn, passkeys })
+  const byCode = new StepUpByCode({ db, clock, signIn, sessions, passkeys })
   stepUpRoutes(app, { ...asked, byCode, passkeys: config.passkeys ? passkeys : null })
   portalSessionRoutes(app, { sessions, byOf, Profile, portal })
   staffRoutes(app, { staff, callerOf, byStaffOf })

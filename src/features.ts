@@ -66,6 +66,7 @@ export async function openFeatures(
     db,
     clock,
     secrets,
+    limits,
     keys,
     issuer,
     roles,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import pg from 'pg'
-import { endSessions, startClientSession, startSession } from '../src/identity/session/store.ts'
+import { endSessions, insertSession, startClientSession } from '../src/identity/session/store.ts'
 import { always, type Db, type Statement } from '../src/platform/db/db.ts'
 import { migrate } from '../src/platform/db/migrate.ts'
 import { openDb } from '../src/platform/db/open.ts'
@@ -48,7 +48,7 @@ async function inWorld(engine: Engine, work: (world: World) => Promise<void>): P
         )
         const about = { id, role: 'veterinarian', personId, addressKey: address } as const
         const session = { ...about, device: '', method: 'code', now, expiresAt: now + day } as const
-        await db.tx(startSession(session, bySystem, always))
+        await db.tx(insertSession(session, bySystem))
         return { id, personId }
       },
       async children(parentId) {

@@ -237,6 +237,18 @@ for (const engine of engines) {
       }
     })
 
+    test('Of two people who add one authenticator at once, one has it', async () => {
+      const [one, other] = [await signIn(), await signIn()]
+      const device = newAuthenticator(service)
+      const add = async (token: string, body: object) =>
+        problem(await service.request('/passkey', { method: 'POST', token, body }))
+      const first = { credential: device.create(await addOptions(service, one.access)) }
+      const options = await addOptions(service, other.access)
+      const second = { credential: device.createAgain(device.credentials[0]!, options) }
+      const replies = await Promise.all([add(one.access, first), add(other.access, second)])
+      assert.deepEqual(replies.sort(), ['201 undefined', '409 passkey-exists'])
+    })
+
     test('An account has ten passkeys at most, also if many are added at once', async () => {
       const { access } = await signIn()
       const devices = Array.from({ length: 12 }, () => newAuthenticator(service))
@@ -451,6 +463,16 @@ for (const engine of engines) {
       assert.deepEqual(await events(userId, 'passkey.cloned'), [])
       const starts = await events(userId, 'session.started')
       assert.deepEqual(starts.map(({ data }) => JSON.parse(data).method).sort(), ['code', 'passkey'])
+    })
+
+    test('Of many people who answer one challenge at once, one signs in', async () => {
+      const people = []
+      for (let i = 0; i < 5; i++) people.push(await withPasskey())
+      const options = await signInOptions(service)
+      const replies = await Promise.all(
+        people.map(({ device }) => service.post('/passkey/validate', { credential: device.get(options) })),
+      )
+      assert.deepEqual(replies.map(problem).sort(), ['200 undefined', ...Array(4).fill(unusable)])
     })
 
     test('With one Idempotency-Key a hundred uses get the tokens of one session, for two minutes', async () => {

@@ -3,20 +3,19 @@
  * belongs to one person, and so to one role.
  *
  * `signInOptions` gives anybody a challenge that carries its own proof (`challenges.ts`); it looks nothing up. `validate`
- * verifies the answer (`webauthn.ts`), also that of a credential nobody has, and starts the session in one transaction
- * that uses up the challenge. While codes stay the way back in, passkeys make signing in easier, not accounts stronger;
+ * verifies the answer (`webauthn.ts`), also that of a credential nobody has, and starts the session in the decision that
+ * uses up the challenge (rules.ts). While codes stay the way back in, passkeys make signing in easier, not accounts stronger;
  * only staff can be bound to them.
  */
 
 import type { Static } from 'typebox'
 import { AppError, invalidField } from '../../errors.ts'
-import { happened } from '../../messages/events/events.ts'
 import { tellOf } from '../../messages/mail/outbox.ts'
-import { both, type Condition, type Db, isTrue, not, type Statement } from '../../platform/db/db.ts'
-import { inboxOf } from '../../platform/lib/address.ts'
+import { type Db, inTurn, type Statement } from '../../platform/db/db.ts'
+import { around, type Decision, decision } from '../../platform/db/decision.ts'
 import type { Caller } from '../../platform/lib/bucket.ts'
-import { type By, bySelf, bySystem } from '../../platform/lib/by.ts'
-import { type Clock, hour, minute, timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
+import { type By, bySystem } from '../../platform/lib/by.ts'
+import { type Clock, hour, timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
 import type { FailureLog } from '../../platform/lib/failure.ts'
 import type { Language } from '../../platform/lib/languages.ts'
 import { isId, newId, newIdAt } from '../../platform/lib/random.ts'
@@ -24,8 +23,14 @@ import { fingerprint, mac, type Secrets } from '../../platform/lib/secret.ts'
 import type { OpenMethods, Role } from '../../roles.ts'
 import { type Limits, networkPolicies } from '../limits/limits.ts'
 import { parseName } from '../people/names.ts'
-import { lockPerson, type Person, personById } from '../people/people.ts'
-import { type IssuedTokens, isOpen, type LiveSession, renewProof, type Sessions } from '../session/session.ts'
+import { type Person, personById, personLock, readAccount } from '../people/people.ts'
+import {
+  type IssuedTokens,
+  isAlive,
+  type LiveSession,
+  lockSession,
+  type Sessions,
+} from '../session/session.ts'
 import {
   challengeTtlMs,
   newChallenge,
@@ -34,16 +39,14 @@ import {
   readChallenge,
 } from './challenges.ts'
 import { providerOf } from './providers.ts'
+import { additionTo, passkeysMax, verdictOn, working } from './rules.ts'
 import type { AssertionCredential, AttestationCredential } from './schemas.ts'
 import {
   adminHasPasskey,
-  challengeClaimed,
-  claimChallenge,
-  countsOn,
-  credentialExists,
   deletePasskey,
   hasPasskey,
   insertPasskey,
+  type NewPasskey,
   noteCloned,
   notePasskeyUsed,
   type Passkey,
@@ -51,9 +54,12 @@ import {
   passkeysOfPerson,
   pruneLostPasskeys,
   pruneUsedChallenges,
+  readCredential,
+  readPasskey,
+  readPasskeys,
+  readUsedChallenge,
   renamePasskey,
-  sessionStartedBy,
-  worksStill,
+  useChallenge,
 } from './store.ts'
 import {
   type Asserted,
@@ -67,8 +73,6 @@ import {
 export { adminHasPasskey, erasePasskeys, movePasskeys } from './store.ts'
 export type { RelyingParty } from './webauthn.ts'
 
-const passkeysMax = 10
-const repeatableMs = 2 * minute
 /** Longer than a challenge lives, so that a clock that is set back revives none. */
 const usedKeptMs = hour
 const transportsMax = 10
@@ -96,11 +100,24 @@ export interface PasskeyAnswer {
   readonly idempotencyKey: string | undefined
 }
 
-/** A right answer, and what the store must still confirm. */
+/** An answer that is verified. Whether the challenge was used before is not decided yet. */
 interface Proof extends Asserted {
   readonly challenge: ReadChallenge
   readonly passkey: Passkey
   readonly owner: Person
+}
+
+/** What an answer has done. */
+type Answered<T> =
+  | { readonly is: 'right'; readonly result: T }
+  | { readonly is: 'repeated'; readonly sessionId: string }
+  | { readonly is: 'unusable' }
+
+interface Removal {
+  readonly by: By
+  /** That of the owner; null if staff or an operator removes it. */
+  readonly sessionId: string | null
+  readonly language?: Language
 }
 
 export class Passkeys {
@@ -140,59 +157,38 @@ export class Passkeys {
 
     const { credential, device } = answer
     const proof = await this.#check(credential, { use: 'sign-in' }, now)
-    const { challenge, passkey, owner } = proof
-    if (!this.#isOpenTo(owner.role)) throw unusable()
-    const mark = this.#mark(answer)
-    const sessionId = newIdAt(now)
-    const session = {
-      id: sessionId,
-      role: owner.role,
-      personId: owner.id,
-      addressKey: owner.email_key,
-      device,
-      method: 'passkey',
-      now,
-    } as const
-    if (challenge.isFresh) {
-      const results = await db.tx([
-        ...this.#claim(proof, mark, sessionId, now, (won) => sessions.start(session, bySelf(caller), won)),
-        notePasskeyUsed({ ...proof, passkeyId: passkey.passkey_id, now }, isOpen(sessionId)),
-      ])
-      if (results[startedAt]!.length > 0) {
-        await this.#refund(owner, caller, now)
-        return { ...(await sessions.firstTokens(sessionId, owner, now)), role: owner.role }
-      }
-    }
-    const started = await sessionStartedBy(db, {
-      personId: owner.id,
-      digest: challenge.digest,
-      mark,
-      since: now - repeatableMs,
+    const { id: personId, role } = proof.owner
+    if (!this.#isOpenTo(role)) throw unusable()
+    const id = newIdAt(now)
+    const about = { id, role, personId, addressKey: proof.passkey.email_key, device } as const
+    const use = { sessionId: id, repeatedBy: this.#mark(answer), now }
+    const tokens = await sessions.signIn({ ...about, method: 'passkey', now }, caller, async (starting) => {
+      const answered = await db.decide(this.#using(proof, use, starting))
+      if (answered.is === 'unusable') throw unusable()
+      return answered.is === 'repeated'
+        ? { startedBefore: answered.sessionId }
+        : { owner: answered.result, askedFrom: caller.network.fingerprint }
     })
-    const again = started === undefined ? null : await sessions.firstTokensAgain(started)
-    if (!again) throw unusable()
-    return { ...again, role: owner.role }
+    if (!tokens) throw unusable()
+    return { ...tokens, role }
   }
 
   /** Proves again who the caller is, in the same session. Returns when. */
   async stepUp(session: LiveSession, credential: Assertion, by: By): Promise<number> {
-    const { db, clock } = this.#deps
+    const { db, clock, sessions } = this.#deps
     const now = clock.now()
-    const { session_id: sessionId, id: personId } = session
+    const { session_id: sessionId, id: personId, role } = session
     const proof = await this.#check(credential, { use: 'step-up', sessionId }, now)
-    const { challenge, passkey } = proof
-    if (!challenge.isFresh || passkey.person_id !== personId) throw unusable()
-    const eventId = newId()
-    const renewed = { id: sessionId, personId, method: 'passkey', now, eventId } as const
-    const results = await db.tx([
-      ...this.#claim(proof, newId(), sessionId, now, (won) => renewProof(renewed, by, won)),
-      notePasskeyUsed({ ...proof, passkeyId: passkey.passkey_id, now }, happened(eventId)),
-    ])
-    if (results[startedAt]!.length === 0) throw unusable()
-    return now
+    const { person_id: ownerId, email_key: addressKey } = proof.passkey
+    if (ownerId !== personId) throw unusable()
+    const again = { sessionId, role, personId, addressKey, method: 'passkey', now } as const
+    const proving = sessions.provingAgain(again, by)
+    const answered = await db.decide(this.#using(proof, { sessionId, repeatedBy: null, now }, proving))
+    if (answered.is !== 'right') throw unusable()
+    return answered.result
   }
 
-  /** Checks all but whether the challenge was used before, which the transaction decides. */
+  /** Checks all but whether the challenge was used before. */
   async #check(credential: Assertion, purpose: Purpose, now: number): Promise<Proof> {
     const { db, secrets, relyingParty } = this.#deps
     const passkey = await passkeyByCredential(db, credential.id)
@@ -210,39 +206,34 @@ export class Passkeys {
   }
 
   /**
-   * Uses up the challenge and does `work` for the one answer that got it, if the counter of the passkey went on. If it
-   * went back, there is a copy, which is recorded.
+   * Uses up the challenge, and has its effect if the counter of the passkey went on. If it went back, there is a copy, which
+   * is recorded. `effect` locks the person.
    */
-  #claim(
-    { challenge: { digest }, passkey, signCount }: Proof,
-    mark: string,
-    sessionId: string,
-    now: number,
-    work: (won: Condition) => Statement[],
-  ): Statement[] {
-    const claimed = challengeClaimed(digest, mark, sessionId)
-    const isNext = countsOn(passkey.passkey_id, signCount)
-    return [
-      lockPerson(passkey.person_id),
-      claimChallenge({ digest, mark, sessionId, now }),
-      ...work(both(both(claimed, isNext), worksStill(passkey.passkey_id))),
-      noteCloned(
-        passkey.passkey_id,
-        { eventId: `cloned.${digest}`, now, by: bySystem },
-        both(claimed, not(isNext)),
-      ),
-    ]
+  #using<T>(
+    { challenge: { digest, isFresh }, passkey, signCount, backedUp }: Proof,
+    { sessionId, repeatedBy, now }: { sessionId: string; repeatedBy: string | null; now: number },
+    effect: Decision<T | null>,
+  ): Decision<Answered<T>> {
+    const { passkey_id: passkeyId, person_id: personId } = passkey
+    const answer = { personId, signCount, isFresh, repeatedBy }
+    const use = useChallenge({ digest, by: repeatedBy ?? newId(), sessionId, now })
+    const cloned = { eventId: `cloned.${digest}`, sessionId: null, now, by: bySystem }
+    const asks = { used: readUsedChallenge(digest), current: readPasskey(passkeyId) }
+    return around<typeof asks, T | null, Answered<T>>(asks, effect, ({ used, current }, effect) => {
+      const { result, writes = [] } = effect()
+      const verdict = verdictOn({ used, passkey: current, canBeUsed: result !== null }, answer, now)
+      if (verdict.is === 'repeated' || verdict.is === 'unusable') return { result: verdict }
+      if (verdict.is === 'right') {
+        const noted = notePasskeyUsed({ passkeyId, signCount, backedUp, now })
+        return { writes: [use, ...writes, noted], result: { is: 'right', result: result! } }
+      }
+      const found = verdict.is === 'cloned' ? [noteCloned(passkey, cloned)] : []
+      return { writes: [use, ...found], result: { is: 'unusable' } }
+    })
   }
 
-  async #refund(owner: Person, caller: Caller, now: number): Promise<void> {
-    const { limits, secrets } = this.#deps
-    const inbox = fingerprint(secrets.current, 'address', inboxOf(owner.email_key))
-    const { fingerprint: network } = caller.network
-    await limits.signedIn('passkey', { inbox, askedFrom: network, answeredFrom: network }, now)
-  }
-
-  #mark({ idempotencyKey }: PasskeyAnswer): string {
-    if (idempotencyKey === undefined) return newId()
+  #mark({ idempotencyKey }: PasskeyAnswer): string | null {
+    if (idempotencyKey === undefined) return null
     return fingerprint(this.#deps.secrets.current, 'idempotency-key', idempotencyKey)
   }
 
@@ -256,7 +247,7 @@ export class Passkeys {
     if (!this.#isOpenTo(session.role)) throw new AppError('forbidden', 'Passkeys are not used here.')
     const [owner, own] = await Promise.all([personById(db, personId), passkeysOfPerson(db, personId)])
     if (!owner) throw new AppError('session-ended')
-    await this.#refuseSecond(session)
+    if (own.some(({ rp_id }) => rp_id === this.#onlyFirstAt(session))) throw second()
     if (own.length >= passkeysMax) throw tooMany()
     return {
       challenge: newChallenge(secrets.current, { use: 'add', sessionId }, clock.now()),
@@ -297,16 +288,14 @@ export class Passkeys {
       given === null ? null : readChallenge(secrets.all, { use: 'add', sessionId }, given, now)
     const attested = given === null ? null : await verifyAttestation(credential, given, relyingParty)
     if (!challenge?.isFresh || !attested) throw unusable()
-    const [owner, own] = await Promise.all([personById(db, personId), passkeysOfPerson(db, personId)])
+    const owner = await personById(db, personId)
     if (!owner) throw new AppError('session-ended')
-    await this.#refuseSecond(session)
     const { credentialId, publicKey, aaguid, signCount, backedUp } = attested
     const passkey = {
       passkey_id: newId(),
       person_id: personId,
       credential_id: credentialId,
       public_key: publicKey,
-      user_handle: this.#userHandle(personId, own),
       rp_id: relyingParty.id,
       aaguid,
       transports: transportsIn(credential),
@@ -315,25 +304,52 @@ export class Passkeys {
       backed_up: backedUp ? 1 : 0,
       created_at: now,
     } as const
-    const mark = newId()
-    const eventId = newId()
-    const isFirst = not(hasPasskey(personId, relyingParty.id))
-    const won = both(challengeClaimed(challenge.digest, mark, sessionId), isOpen(sessionId))
-    const told = { kind: 'passkey-added', email: owner.email, role: owner.role, language, now } as const
-    const results = await db.tx([
-      lockPerson(personId),
-      claimChallenge({ digest: challenge.digest, mark, sessionId, now }),
-      ...insertPasskey(
-        passkey,
-        { max: passkeysMax, sessionId, eventId, by },
-        this.mustUsePasskey(session) ? both(won, isFirst) : won,
-      ),
-      ...tellOf(secrets, told, happened(eventId)),
-    ])
-    if (results[startedAt]!.length > 0) return { passkeyId: passkey.passkey_id, name: passkey.name }
-    if (await isTrue(db, credentialExists(credentialId))) throw new AppError('passkey-exists')
-    if ((await passkeysOfPerson(db, personId)).length >= passkeysMax) throw tooMany()
-    throw unusable()
+    const { email, role } = owner
+    const told = tellOf(secrets, { kind: 'passkey-added', email, role, language, now })
+    const added = await db.decide(this.#adding(session, passkey, challenge.digest, { by, told }))
+    if (added === 'second') throw second()
+    if (added === 'exists') throw new AppError('passkey-exists')
+    if (added === 'too-many') throw tooMany()
+    if (added === 'unusable') throw unusable()
+    return { passkeyId: passkey.passkey_id, name: passkey.name }
+  }
+
+  #adding(
+    session: LiveSession,
+    passkey: Omit<NewPasskey, 'user_handle' | 'email_key'>,
+    digest: string,
+    { by, told }: { by: By; told: readonly Statement[] },
+  ): Decision<ReturnType<typeof additionTo>> {
+    const { id: personId, role, session_id: sessionId } = session
+    const { created_at: now } = passkey
+    const use = useChallenge({ digest, by: newId(), sessionId, now })
+    const event = { eventId: newId(), sessionId, now, by }
+    const asks = {
+      person: personLock(personId),
+      account: readAccount(role, personId),
+      current: lockSession(sessionId),
+      own: readPasskeys(personId),
+      taken: readCredential(passkey.credential_id),
+      used: readUsedChallenge(digest),
+    }
+    return decision(asks, ({ account, current, own, taken, used }) => {
+      const state = {
+        account,
+        isSessionOpen: isAlive(current, now),
+        isChallengeUsed: used !== undefined,
+        own,
+        exists: taken !== undefined,
+      }
+      const result = additionTo(state, this.#onlyFirstAt(session))
+      const writes = used ? [] : [use]
+      if (result !== 'added') return { writes, result }
+      const { email_key } = account!
+      const user_handle = this.#userHandle(personId, working(own, account!))
+      return {
+        writes: [...writes, ...insertPasskey({ ...passkey, email_key, user_handle }, event), ...told],
+        result,
+      }
+    })
   }
 
   async rename(personId: string, passkeyId: string, name: string) {
@@ -343,31 +359,39 @@ export class Passkeys {
     return (await passkeysOf(db, personId)).find((one) => one.passkeyId === passkeyId)!
   }
 
-  /** `sessionId` is that of the owner; null if staff or an operator removes it. */
-  async remove(
-    personId: string,
-    passkeyId: string,
-    { by, sessionId, language }: { by: By; sessionId: string | null; language?: Language },
-  ): Promise<void> {
-    const { db, clock, secrets } = this.#deps
+  async remove(personId: string, passkeyId: string, removal: Removal): Promise<void> {
+    const { db } = this.#deps
     const owner = await personById(db, personId)
-    if (!owner || !isId(passkeyId)) throw missing()
-    const now = clock.now()
-    const eventId = newId()
-    const told = { kind: 'passkey-removed', email: owner.email, role: owner.role, now } as const
-    const [, , removed] = await db.tx([
-      lockPerson(personId),
-      ...deletePasskey({ personId, passkeyId, sessionId }, { eventId, now, by }),
-      ...tellOf(secrets, { ...told, ...(language && { language }) }, happened(eventId)),
-    ])
-    if (removed!.length === 0) throw missing()
+    if (!owner || !isId(passkeyId) || !(await db.decide(this.#removing(owner, passkeyId, removal))))
+      throw missing()
   }
 
   /** Returns how many were removed. */
   async removeAll(personId: string, by: By): Promise<number> {
-    const own = await passkeysOfPerson(this.#deps.db, personId)
-    for (const { passkey_id } of own) await this.remove(personId, passkey_id, { by, sessionId: null })
+    const { db } = this.#deps
+    const owner = await personById(db, personId)
+    if (!owner) return 0
+    const own = await passkeysOfPerson(db, personId)
+    const removal = { by, sessionId: null }
+    await inTurn(
+      db,
+      own.map(({ passkey_id }) => this.#removing(owner, passkey_id, removal)),
+    )
     return own.length
+  }
+
+  /** The result is whether it was there. */
+  #removing(owner: Person, passkeyId: string, { by, sessionId, language }: Removal): Decision<boolean> {
+    const { clock, secrets } = this.#deps
+    const { id, email, role } = owner
+    const event = { eventId: newId(), sessionId, now: clock.now(), by }
+    const about = { kind: 'passkey-removed', email, role, now: event.now } as const
+    const told = tellOf(secrets, { ...about, ...(language && { language }) })
+    return decision({ person: personLock(id), passkey: readPasskey(passkeyId) }, ({ passkey }) =>
+      passkey?.person_id === id
+        ? { writes: [...deletePasskey(passkey, event), ...told], result: true }
+        : { result: false },
+    )
   }
 
   mustUsePasskey({ role, method }: { role: Role; method: string }): boolean {
@@ -376,7 +400,7 @@ export class Passkeys {
 
   async methodsOf({ id, role }: { id: string; role: Role }): Promise<('passkey' | 'code')[]> {
     const { db, staffMustUse, relyingParty } = this.#deps
-    const passkey = this.#isOpenTo(role) && (await isTrue(db, hasPasskey(id, relyingParty.id)))
+    const passkey = this.#isOpenTo(role) && (await hasPasskey(db, id, relyingParty.id))
     return [
       ...(passkey ? (['passkey'] as const) : []),
       ...(staffMustUse && role === 'staff' ? [] : (['code'] as const)),
@@ -385,7 +409,7 @@ export class Passkeys {
 
   /** Whether somebody can still change staff if all of them must use passkeys. */
   adminHasOne(): Promise<boolean> {
-    return isTrue(this.#deps.db, adminHasPasskey(this.#deps.relyingParty.id))
+    return adminHasPasskey(this.#deps.db, this.#deps.relyingParty.id)
   }
 
   #isOpenTo(role: Role): boolean {
@@ -397,13 +421,8 @@ export class Passkeys {
   }
 
   /** Otherwise the mailbox of a member of staff would open all that a passkey opens. */
-  async #refuseSecond(session: LiveSession): Promise<void> {
-    const { db, relyingParty } = this.#deps
-    if (this.mustUsePasskey(session) && (await isTrue(db, hasPasskey(session.id, relyingParty.id))))
-      throw new AppError(
-        'forbidden',
-        'Use the passkey that you have. If it is lost, an operator can reset it.',
-      )
+  #onlyFirstAt(session: LiveSession): string | null {
+    return this.mustUsePasskey(session) ? this.#deps.relyingParty.id : null
   }
 
   /** Stays the same for all passkeys of a person, also after a change of the secret. */
@@ -413,9 +432,6 @@ export class Passkeys {
     )
   }
 }
-
-/** The place of `work` in the statements of `#claim` and of `add`. */
-const startedAt = 2
 
 /** As the HTTP interface, the command line and exports show them. */
 export async function passkeysOf(db: Db, personId: string) {
@@ -446,6 +462,10 @@ function unusable(extra: { known?: false } = {}): AppError {
 
 function missing(): AppError {
   return new AppError('not-found', 'No passkey has this id.')
+}
+
+function second(): AppError {
+  return new AppError('forbidden', 'Use the passkey that you have. If it is lost, an operator can reset it.')
 }
 
 function tooMany(): AppError {

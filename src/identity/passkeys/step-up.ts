@@ -1,15 +1,13 @@
 /** Proves again who somebody is, in the same session, with a code to the address on record. */
 import { AppError } from '../../errors.ts'
 import type { Db } from '../../platform/db/db.ts'
-import { decision } from '../../platform/db/decision.ts'
 import type { Caller } from '../../platform/lib/bucket.ts'
 import type { By } from '../../platform/lib/by.ts'
 import type { Clock } from '../../platform/lib/clock.ts'
 import type { Language } from '../../platform/lib/languages.ts'
-import { newId } from '../../platform/lib/random.ts'
 import type { Role } from '../../roles.ts'
-import { personById, personLock, readAccount } from '../people/people.ts'
-import { isAlive, type LiveSession, lockSession, provedAgain } from '../session/session.ts'
+import { personById } from '../people/people.ts'
+import type { LiveSession, Sessions } from '../session/session.ts'
 import type { SendReply, SignIn } from '../sign-in/sign-in.ts'
 import type { Passkeys } from './passkeys.ts'
 
@@ -17,6 +15,7 @@ export interface StepUpByCodeDeps {
   readonly db: Db
   readonly clock: Clock
   readonly signIn: Readonly<Record<Role, Pick<SignIn, 'send' | 'resend' | 'confirm'>>>
+  readonly sessions: Pick<Sessions, 'provingAgain'>
   readonly passkeys: Pick<Passkeys, 'methodsOf'>
 }
 
@@ -55,25 +54,12 @@ export class StepUpByCode {
     caller: Caller,
     by: By,
   ): Promise<number> {
-    const { clock, signIn } = this.#deps
+    const { clock, signIn, sessions } = this.#deps
     const { id: personId, session_id, role } = session
     const asker = { personId, sessionId: session_id }
-    const now = clock.now()
-    const proof = { id: session_id, personId, method: 'code', now, eventId: newId() } as const
-    return signIn[role].confirm({ asker, code, sessionId }, caller, ({ key }) =>
-      decision(
-        {
-          person: personLock(personId),
-          account: readAccount(role, personId),
-          current: lockSession(session_id),
-        },
-        ({ account, current }) => {
-          // A code to an address that is no longer the owner's proves nothing.
-          const isOwners = account?.status === 'active' && account.email_key === key
-          if (!isOwners || !isAlive(current, now)) return { result: null }
-          return { writes: provedAgain(proof, by), result: now }
-        },
-      ),
+    const proof = { sessionId: session_id, role, personId, method: 'code', now: clock.now() } as const
+    return signIn[role].confirm({ asker, code, sessionId }, caller, ({ key: addressKey }) =>
+      sessions.provingAgain({ ...proof, addressKey }, by),
     )
   }
 }

@@ -1,14 +1,6 @@
-import { eventsFrom } from '../../messages/events/events.ts'
-import {
-  always,
-  type Condition,
-  type Db,
-  expression,
-  prune,
-  type Statement,
-  statement,
-  value,
-} from '../../platform/db/db.ts'
+import { eventHappened } from '../../messages/events/events.ts'
+import { always, type Condition, type Db, prune, type Statement, statement } from '../../platform/db/db.ts'
+import { readAll, readOne } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
 import { accounts } from '../people/people.ts'
 
@@ -43,8 +35,6 @@ const columns = `k.id as passkey_id, k.person_id, k.email_key, k.credential_id, 
 const isOfAddress = (k: string) =>
   `exists (select 1 from ${accounts} a where a.id = ${k}.person_id and a.email_key = ${k}.email_key)`
 
-const ofAddress: Condition = { sql: () => isOfAddress('k'), params: [] }
-
 export function passkeyByCredential(db: Db, credentialId: string): Promise<Passkey | undefined> {
   return db.one<Passkey>(
     `select ${columns} from passkey k where k.credential_id = $1 and ${isOfAddress('k')}`,
@@ -59,39 +49,56 @@ export function passkeysOfPerson(db: Db, personId: string): Promise<Passkey[]> {
   )
 }
 
-export function credentialExists(credentialId: string): Condition {
-  return expression`exists (select 1 from passkey where credential_id = ${value(credentialId)})`
-}
+/** With a lock of the person. */
+export const readPasskey = (id: string) =>
+  readOne<Passkey>(`select ${columns} from passkey k where k.id = $1`, id)
+
+/** With a lock of the person. Also those of a former address. */
+export const readPasskeys = (personId: string) =>
+  readAll<Passkey>(
+    `select ${columns} from passkey k where k.person_id = $1 order by k.created_at, k.id`,
+    personId,
+  )
+
+export const readCredential = (credentialId: string) =>
+  readOne<{ id: string }>('select id from passkey where credential_id = $1', credentialId)
 
 /** Whether the person has a passkey that works under this RP ID. */
-export function hasPasskey(personId: string, rpId: string): Condition {
-  return expression`exists (select 1 from passkey k where k.person_id = ${value(personId)} and k.rp_id = ${value(rpId)} and ${ofAddress})`
+export async function hasPasskey(db: Db, personId: string, rpId: string): Promise<boolean> {
+  const found = await db.one(
+    `select 1 from passkey k where k.person_id = $1 and k.rp_id = $2 and ${isOfAddress('k')} limit 1`,
+    [personId, rpId],
+  )
+  return found !== undefined
 }
 
-export function adminHasPasskey(rpId: string): Condition {
-  return expression`exists (select 1 from person p join passkey k on k.person_id = p.id
-    where p.role = 'staff' and p.status = 'active' and ',' || p.may || ',' like '%,admin,%' and k.rp_id = ${value(rpId)})`
+export async function adminHasPasskey(db: Db, rpId: string): Promise<boolean> {
+  const found = await db.one(
+    `select 1 from person p join passkey k on k.person_id = p.id
+     where p.role = 'staff' and p.status = 'active' and ',' || p.may || ',' like '%,admin,%' and k.rp_id = $1 limit 1`,
+    [rpId],
+  )
+  return found !== undefined
 }
 
-export type NewPasskey = Omit<Passkey, 'last_used_at' | 'email_key'>
+export type NewPasskey = Omit<Passkey, 'last_used_at'>
 
-/** Adds a passkey if `when` is true and the person has fewer than `max`. The first statement returns a row if it did. */
-export function insertPasskey(
-  k: NewPasskey,
-  { max, sessionId, eventId, by }: { max: number; sessionId: string; eventId: string; by: By },
-  when: Condition,
-): Statement[] {
+/** What the event of a change of passkeys says. `sessionId` is that of the owner, if it was the owner. */
+export interface PasskeyEvent {
+  readonly eventId: string
+  readonly sessionId: string | null
+  readonly now: number
+  readonly by: By
+}
+
+export function insertPasskey(k: NewPasskey, event: PasskeyEvent): Statement[] {
   return [
     statement(
       `insert into passkey (id, person_id, email_key, credential_id, public_key, user_handle, rp_id, aaguid, transports, name, sign_count, backed_up, created_at)
-       select $1, p.id, p.email_key, $3, $4, $5, $6, $7, $8, $9, cast($10 as bigint), cast($11 as integer), cast($12 as bigint)
-       from ${accounts} p
-       where p.id = $2 and p.status = 'active' and (select count(*) from passkey where person_id = $2) < cast($13 as bigint)
-         and ${when.sql(14)}
-       on conflict (credential_id) do nothing
-       returning id`,
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
       k.passkey_id,
       k.person_id,
+      k.email_key,
       k.credential_id,
       k.public_key,
       k.user_handle,
@@ -102,70 +109,42 @@ export function insertPasskey(
       k.sign_count,
       k.backed_up,
       k.created_at,
-      max,
-      ...when.params,
     ),
-    eventsFrom(
-      'passkey.added',
-      by,
-      {
-        id: '$1',
-        at: 'created_at',
-        person: 'person_id',
-        session: 'cast($3 as text)',
-        data: `'{"passkeyId":"' || id || '"}'`,
-      },
-      'from passkey where id = $2',
-      eventId,
-      k.passkey_id,
-      sessionId,
-    ),
+    passkeyEvent('passkey.added', k, event),
   ]
 }
 
-/**
- * True if the counter of an authenticator went on, or it has none (WebAuthn §6.1.1). A copy of a passkey counts on its
- * own, so sooner or later one of the two falls behind.
- */
-export function countsOn(passkeyId: string, signCount: number): Condition {
-  return expression`exists (select 1 from passkey k where k.id = ${value(passkeyId)}
-    and (k.sign_count < ${value(signCount)} or (k.sign_count = 0 and ${value(signCount)} = 0)))`
+export function deletePasskey(k: Passkey, event: PasskeyEvent): Statement[] {
+  return [
+    passkeyEvent('passkey.removed', k, event),
+    statement('delete from passkey where id = $1', k.passkey_id),
+  ]
 }
 
-export function notePasskeyUsed(
-  use: { passkeyId: string; signCount: number; backedUp: boolean; now: number },
-  when: Condition,
-): Statement {
+export function notePasskeyUsed(use: {
+  passkeyId: string
+  signCount: number
+  backedUp: boolean
+  now: number
+}): Statement {
   return statement(
-    `update passkey set sign_count = $1, backed_up = $2, last_used_at = $3 where id = $4 and ${when.sql(5)}`,
+    'update passkey set sign_count = $1, backed_up = $2, last_used_at = $3 where id = $4',
     use.signCount,
     use.backedUp ? 1 : 0,
     use.now,
     use.passkeyId,
-    ...when.params,
   )
 }
 
-export function noteCloned(
-  passkeyId: string,
-  { eventId, now, by }: { eventId: string; now: number; by: By },
-  when: Condition,
+export const noteCloned = (k: Passkey, event: PasskeyEvent) => passkeyEvent('passkey.cloned', k, event)
+
+function passkeyEvent(
+  type: 'passkey.added' | 'passkey.removed' | 'passkey.cloned',
+  { passkey_id: passkeyId, person_id: personId }: Pick<Passkey, 'passkey_id' | 'person_id'>,
+  { eventId: id, sessionId, now: at, by }: PasskeyEvent,
 ): Statement {
-  return eventsFrom(
-    'passkey.cloned',
-    by,
-    {
-      id: '$1',
-      at: 'cast($2 as bigint)',
-      person: 'person_id',
-      data: `'{"passkeyId":"' || id || '"}'`,
-    },
-    `from passkey where id = $3 and ${when.sql(4)}`,
-    eventId,
-    now,
-    passkeyId,
-    ...when.params,
-  )
+  const session = sessionId !== null && { sessionId }
+  return eventHappened(type, by, { id, at, personId, ...session, data: { passkeyId } })
 }
 
 export function renamePasskey(db: Db, personId: string, passkeyId: string, name: string) {
@@ -173,38 +152,6 @@ export function renamePasskey(db: Db, personId: string, passkeyId: string, name:
     'update passkey set name = $1 where id = $2 and person_id = $3 returning id',
     [name, passkeyId, personId],
   )
-}
-
-/** The last statement returns a row if the passkey was there. */
-export function deletePasskey(
-  { personId, passkeyId, sessionId }: { personId: string; passkeyId: string; sessionId: string | null },
-  { eventId, now, by }: { eventId: string; now: number; by: By },
-): Statement[] {
-  return [
-    eventsFrom(
-      'passkey.removed',
-      by,
-      {
-        id: '$1',
-        at: 'cast($2 as bigint)',
-        person: 'person_id',
-        session: 'cast($5 as text)',
-        data: `'{"passkeyId":"' || id || '"}'`,
-      },
-      'from passkey where id = $3 and person_id = $4',
-      eventId,
-      now,
-      passkeyId,
-      personId,
-      sessionId,
-    ),
-    statement('delete from passkey where id = $1 and person_id = $2 returning id', passkeyId, personId),
-  ]
-}
-
-/** True while the account has the address that the passkey belongs to. */
-export function worksStill(passkeyId: string): Condition {
-  return expression`exists (select 1 from passkey k where k.id = ${value(passkeyId)} and ${ofAddress})`
 }
 
 /** The owner has proved the new address, so the passkeys go along. */
@@ -239,41 +186,31 @@ export function erasePasskeys(personId: string, when: Condition = always): State
   return statement(`delete from passkey where person_id = $1 and ${when.sql(2)}`, personId, ...when.params)
 }
 
-/** Uses up a challenge. Of many answers, `challengeClaimed` is true for one. */
-export function claimChallenge(c: {
-  digest: string
-  mark: string
-  sessionId: string | null
-  now: number
-}): Statement {
+export interface UsedChallenge {
+  readonly used_at: number
+  /** The request that used it. */
+  readonly used_by: string
+  /** The session that it started, and whose that is; null if it started none. */
+  readonly session_id: string | null
+  readonly person_id: string | null
+}
+
+/** Never changes afterwards. If two answers use up a challenge at once, the decision about the second runs again. */
+export const readUsedChallenge = (digest: string) =>
+  readOne<UsedChallenge>(
+    `select c.used_at, c.used_by, s.id as session_id, s.person_id from passkey_challenge c
+     left join session s on s.id = c.session_id where c.digest = $1`,
+    digest,
+  )
+
+export function useChallenge(c: { digest: string; by: string; sessionId: string; now: number }): Statement {
   return statement(
-    `insert into passkey_challenge (digest, used_at, used_by, session_id) values ($1, $2, $3, $4)
-     on conflict (digest) do nothing`,
+    'insert into passkey_challenge (digest, used_at, used_by, session_id) values ($1, $2, $3, $4)',
     c.digest,
     c.now,
-    c.mark,
+    c.by,
     c.sessionId,
   )
-}
-
-export function challengeClaimed(digest: string, mark: string, sessionId: string | null): Condition {
-  const isSession =
-    sessionId === null ? expression`session_id is null` : expression`session_id = ${value(sessionId)}`
-  return expression`exists (select 1 from passkey_challenge
-    where digest = ${value(digest)} and used_by = ${value(mark)} and ${isSession})`
-}
-
-/** The session that the same request (by Idempotency-Key) started since then. */
-export async function sessionStartedBy(
-  db: Db,
-  used: { personId: string; digest: string; mark: string; since: number },
-): Promise<string | undefined> {
-  const row = await db.one<{ session_id: string | null }>(
-    `select c.session_id from passkey_challenge c join session s on s.id = c.session_id and s.person_id = $4
-     where c.digest = $1 and c.used_by = $2 and c.used_at >= $3`,
-    [used.digest, used.mark, used.since, used.personId],
-  )
-  return row?.session_id ?? undefined
 }
 
 export function pruneUsedChallenges(usedBefore: number): Statement {

@@ -17,7 +17,6 @@ import { changeStatus, type Person, type PersonInSession } from './store.ts'
 
 export {
   accounts,
-  accountsOf,
   accountTables,
   accountValues,
   inRoster,

@@ -1,20 +1,32 @@
 /** The school's OpenID providers: their registry, and a test of each. */
-import { AppError, invalidField } from '../../errors.ts'
+import { AppError } from '../../errors.ts'
 import type { Db } from '../../platform/db/db.ts'
+import { decision, type Outcome } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
 import { type Clock, timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
-import { isLoopbackHost } from '../../platform/lib/network.ts'
 import { isId, newId } from '../../platform/lib/random.ts'
 import { seal, unseal } from '../../platform/lib/seal.ts'
 import type { Secrets } from '../../platform/lib/secret.ts'
-import { type OpenMethods, type SchoolRole, schoolRoles } from '../../roles.ts'
-import { parseName } from '../people/names.ts'
-import { type ClaimRules, isAddressClaimUnused, neededClaims, type ProviderKind } from './claims.ts'
+import type { OpenMethods, SchoolRole } from '../../roles.ts'
+import { type ClaimRules, isAddressClaimUnused, neededClaims } from './claims.ts'
 import type { OpenId, OpenIdClient } from './openid.ts'
 import {
+  columnsOf,
+  fixedOf,
+  listIn,
+  type ProviderChange,
+  type ProviderFields,
+  rolesIn,
+  wrong,
+} from './provider-fields.ts'
+import { providersMax, type TrustProblem, trustProblem } from './rules.ts'
+import {
   allProviders,
+  countProviders,
   deleteProvider,
   insertProvider,
+  lockProvider,
+  lockProviders,
   type ProviderRow,
   providerById,
   resealProvider,
@@ -23,34 +35,6 @@ import {
   watchedProvider,
   watchedProviders,
 } from './store.ts'
-
-const providersMax = 20
-const domainsMax = 50
-const textLengthMax = 1_000
-const kinds: readonly ProviderKind[] = ['entra', 'google', 'oidc']
-const googleIssuer = 'https://accounts.google.com'
-/** Metadata of Entra ID for any tenant: everybody with a Microsoft account could sign in. */
-const anyTenant = /\/(common|organizations|consumers)(\/|$)/
-
-export interface ProviderFields {
-  readonly name: string
-  readonly kind: string
-  readonly issuer?: string
-  readonly clientId: string
-  readonly secret: string
-  readonly roles: readonly string[]
-  readonly domains?: readonly string[]
-  readonly numberClaim?: string | null
-  readonly addressClaim?: string | null
-  readonly trustAddresses?: boolean
-  readonly tenant?: string | null
-  readonly hostedDomain?: string | null
-}
-
-/** Issuer, kind and tenant stay: links belong to them. */
-export type ProviderChange = Partial<Omit<ProviderFields, 'kind' | 'issuer' | 'tenant' | 'hostedDomain'>> & {
-  readonly enabled?: boolean
-}
 
 /** A provider that people can sign in with. */
 export interface Provider extends OpenIdClient {
@@ -97,50 +81,62 @@ export class Providers {
   async add(fields: ProviderFields, by: By) {
     const { db, clock, secrets } = this.#deps
     const id = newId()
-    const kind = kinds.find((one) => one === fields.kind)
-    if (!kind) throw wrong('kind', `must be one of ${kinds.join(', ')}`)
-    const issuer = issuerFrom(fields.issuer ?? (kind === 'google' ? googleIssuer : ''), kind)
-    const hostedDomain = hostedDomainFrom(fields, kind)
-    const row: ProviderRow = {
+    const { domains, numberClaim = null, addressClaim = null, trustAddresses = false } = fields
+    const fixed = fixedOf(fields)
+    const { hosted_domain } = fixed
+    const given = {
+      ...fields,
+      domains: domains ?? (hosted_domain === null ? [] : [hosted_domain]),
+      ...{ numberClaim, addressClaim, trustAddresses },
+    }
+    const row = {
       id,
-      kind,
-      issuer,
-      ...changeable(
-        { ...fields, domains: fields.domains ?? (hostedDomain === null ? [] : [hostedDomain]) },
-        kind,
-      ),
-      sealed: seal(secrets, id, secretFrom(fields.secret)),
-      tenant: tenantFrom(fields, kind, issuer),
-      hosted_domain: hostedDomain,
+      ...fixed,
+      ...columnsOf(given, (secret) => seal(secrets, id, secret)),
       created_at: clock.now(),
       disabled_at: null,
-    }
-    const [added] = await db.tx(insertProvider(row, providersMax, by))
-    if (added!.length === 0)
+    } as ProviderRow
+    refuseTrust(trustProblem(row))
+    const adding = decision({ all: lockProviders(), count: countProviders() }, ({ count }) =>
+      count!.n < providersMax ? { writes: insertProvider(row, by), result: true } : { result: false },
+    )
+    if (!(await db.decide(adding)))
       throw new AppError('conflict', `There are already ${providersMax} providers; remove one first.`)
     return this.show(id)
   }
 
   async change(id: string, change: ProviderChange, by: By) {
     const { db, clock, secrets, openId } = this.#deps
-    const before = await this.#row(id)
+    await this.#row(id)
     const now = clock.now()
-    const { secret, enabled, ...fields } = change
-    const row: ProviderRow = {
-      ...before,
-      ...changeable({ ...fieldsOf(before), ...fields }, before.kind),
-      ...(secret !== undefined && { sealed: seal(secrets, id, secretFrom(secret)) }),
-      ...(enabled !== undefined && { disabled_at: enabled ? null : (before.disabled_at ?? now) }),
-    }
-    await db.tx(updateProvider(row, { eventId: newId(), now, by }))
+    const { enabled, ...fields } = change
+    const columns = columnsOf(fields, (secret) => seal(secrets, id, secret))
+    const event = { eventId: newId(), now, by }
+    const changing = decision(
+      { before: lockProvider(id) },
+      ({ before }): Outcome<{ problem: TrustProblem | null } | undefined> => {
+        if (!before) return { result: undefined }
+        const disabled = enabled !== undefined && {
+          disabled_at: enabled ? null : (before.disabled_at ?? now),
+        }
+        const row = { ...before, ...columns, ...disabled }
+        const problem = trustProblem(row)
+        return { writes: problem ? [] : updateProvider(row, event), result: { problem } }
+      },
+    )
+    refuseTrust(found(await db.decide(changing)).problem)
     openId.forget(id)
     return this.show(id)
   }
 
   async remove(id: string, by: By): Promise<void> {
     const { db, clock, openId } = this.#deps
-    await this.#row(id)
-    await db.tx(deleteProvider(id, { eventId: newId(), now: clock.now(), by }))
+    const event = { eventId: newId(), now: clock.now(), by }
+    const removing = decision({ row: lockProvider(isId(id) ? id : '') }, ({ row }) => ({
+      writes: row ? deleteProvider(id, event) : [],
+      result: row,
+    }))
+    found(await db.decide(removing))
     openId.forget(id)
   }
 
@@ -259,10 +255,11 @@ function found<Row>(row: Row | undefined): Row {
   return row
 }
 
-export const redirectUriOf = (publicUrl: string) => `${publicUrl}/sign-in/school/callback`
+function refuseTrust(problem: TrustProblem | null): void {
+  if (problem) throw wrong(problem.field, problem.detail)
+}
 
-const listIn = (text: string) => text.split(',').filter((one) => one !== '')
-const rolesIn = (text: string) => schoolRoles.filter((role) => listIn(text).includes(role))
+export const redirectUriOf = (publicUrl: string) => `${publicUrl}/sign-in/school/callback`
 
 function rulesOf(row: ProviderRow): ClaimRules {
   return {
@@ -287,97 +284,6 @@ function fieldsOf(row: ProviderRow) {
   }
 }
 
-const wrong = (field: string, detail: string) => invalidField({ pointer: `#/${field}`, detail })
-
-function changeable(fields: Omit<ProviderFields, 'kind' | 'secret'>, kind: ProviderKind) {
-  const name = parseName(fields.name)
-  if (typeof name === 'string') throw wrong('name', name)
-  const trusts = fields.trustAddresses ?? false
-  if (trusts && kind !== 'oidc')
-    throw wrong(
-      'trustAddresses',
-      'is only for other providers: Entra ID and Google say themselves which addresses are verified',
-    )
-  const domains = domainsFrom(fields.domains ?? [])
-  if (trusts && domains.length === 0) throw wrong('domains', 'must be given, or any address would be trusted')
-  return {
-    name: name.name,
-    client_id: textFrom('clientId', fields.clientId),
-    roles: rolesFrom(fields.roles),
-    domains: domains.join(','),
-    number_claim: claimFrom('numberClaim', fields.numberClaim),
-    address_claim: claimFrom('addressClaim', fields.addressClaim),
-    trust_addresses: trusts ? 1 : 0,
-  } as const
-}
-
-function issuerFrom(text: string, kind: ProviderKind): string {
-  const url = URL.parse(text)
-  if (!url || !/^https?:$/.test(url.protocol))
-    throw wrong('issuer', 'must be an address such as https://login.example.org/realms/school')
-  if (url.protocol === 'http:' && !isLoopbackHost(url.hostname))
-    throw wrong('issuer', 'must begin with https, unless it is this machine')
-  if (url.search || url.hash || url.username || url.password || text.length > textLengthMax)
-    throw wrong('issuer', 'must have no user, query or fragment')
-  if (kind === 'entra' && anyTenant.test(url.pathname))
-    throw wrong('issuer', 'must name the tenant: https://login.microsoftonline.com/TENANT-ID/v2.0')
-  return text
-}
-
-function tenantFrom({ tenant }: ProviderFields, kind: ProviderKind, issuer: string): string | null {
-  if (kind !== 'entra') {
-    if (tenant) throw wrong('tenant', 'is only for Entra ID')
-    return null
-  }
-  const inIssuer = /\/([0-9a-f]{8}-[0-9a-f-]{27})(?:\/|$)/i.exec(issuer)?.[1]
-  const found = tenant || inIssuer
-  if (!found) throw wrong('tenant', 'must be the id of the tenant')
-  return textFrom('tenant', found)
-}
-
-function hostedDomainFrom({ hostedDomain }: ProviderFields, kind: ProviderKind): string | null {
-  if (kind !== 'google') {
-    if (hostedDomain) throw wrong('hostedDomain', 'is only for Google')
-    return null
-  }
-  if (!hostedDomain)
-    throw wrong('hostedDomain', 'must be the domain of the school, or any Google account could sign in')
-  return domainsFrom([hostedDomain], 'hostedDomain')[0]!
-}
-
-function rolesFrom(roles: readonly string[]): string {
-  const unknown = roles.find((role) => !schoolRoles.some((one) => one === role))
-  if (unknown === 'veterinarian')
-    throw wrong('roles', 'cannot have veterinarian: they sign in with a code or a passkey')
-  if (unknown !== undefined) throw wrong('roles', `"${unknown}" is not one of ${schoolRoles.join(', ')}`)
-  if (roles.length === 0) throw wrong('roles', `must include at least one of ${schoolRoles.join(', ')}`)
-  return schoolRoles.filter((role) => roles.includes(role)).join(',')
-}
-
-const domainPattern = /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)+$/
-
-function domainsFrom(domains: readonly string[], field = 'domains'): string[] {
-  if (domains.length > domainsMax) throw wrong(field, `must be at most ${domainsMax}`)
-  const keys = domains.map((domain) => domain.trim().toLowerCase())
-  const bad = keys.find((key) => !domainPattern.test(key))
-  if (bad !== undefined) throw wrong(field, `"${bad}" is not a domain such as example.org`)
-  return [...new Set(keys)]
-}
-
-function claimFrom(field: string, name: string | null | undefined): string | null {
-  if (name === undefined || name === null || name === '') return null
-  if (!/^[\x21-\x7e]{1,200}$/.test(name))
-    throw wrong(field, 'must be the name of a claim, such as student_number')
-  return name
-}
-
-function textFrom(field: string, text: string): string {
-  const trimmed = text.trim()
-  if (!/^[\x21-\x7e]+$/.test(trimmed) || trimmed.length > textLengthMax)
-    throw wrong(field, `must be 1 to ${textLengthMax} visible characters without spaces`)
-  return trimmed
-}
-
 /** Why claims of students are ignored; null if none is. */
 function whyUnmatched(rules: ClaimRules): string | null {
   const { domains, numberClaim, addressClaim, kind } = rules
@@ -391,8 +297,6 @@ function whyUnmatched(rules: ClaimRules): string | null {
     return 'without domains and a number claim, no student can be matched'
   return null
 }
-
-const secretFrom = (text: string) => textFrom('secret', text)
 
 function credentialsText(answered: string): string {
   if (answered === 'invalid_grant') return 'the provider knows the client id and the secret'

@@ -4,44 +4,50 @@
  *
  * `start` sends the browser to the provider with everything sealed in a cookie (`in-progress.ts`). `answer` exchanges the
  * provider's answer for claims (`openid.ts`), decides what they are worth (`claims.ts`), and finds the person: by a link
- * made earlier, by the student number, or by an address that counts. Anything doubtful is refused, with one reply for
- * all reasons. The session, the link and their events are one transaction.
+ * made earlier, by the student number, or by an address that counts (`rules.ts`). Anything doubtful is refused, with one
+ * reply for all reasons. The session, the link and their events are one decision.
  */
 import { AppError, invalidField } from '../../errors.ts'
-import type { RefusalReason } from '../../messages/events/events.ts'
-import { both, type Db, isTrue, type Statement } from '../../platform/db/db.ts'
-import { inboxOf } from '../../platform/lib/address.ts'
+import { type Db, readNow, type Statement } from '../../platform/db/db.ts'
+import { around, type Decision, decision } from '../../platform/db/decision.ts'
 import type { Caller } from '../../platform/lib/bucket.ts'
 import { type By, bySelf, bySystem } from '../../platform/lib/by.ts'
 import { type Clock, timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
 import type { FailureLog } from '../../platform/lib/failure.ts'
 import { isId, newId, newIdAt } from '../../platform/lib/random.ts'
-import { fingerprint, type Secrets } from '../../platform/lib/secret.ts'
+import type { Secrets } from '../../platform/lib/secret.ts'
 import { type OpenMethods, type SchoolRole, schoolRoles } from '../../roles.ts'
 import { type Limits, networkPolicies, servicePolicies } from '../limits/limits.ts'
-import { lockPerson, type Person, personById, type Roles } from '../people/people.ts'
-import { type IssuedTokens, isOpen, type LiveSession, type Sessions } from '../session/session.ts'
+import { type Person, personById, personLock, type Roles } from '../people/people.ts'
+import {
+  type IssuedTokens,
+  isAlive,
+  type LiveSession,
+  lockSession,
+  type Sessions,
+} from '../session/session.ts'
 import { type Asserted, type Claimed, claimedIn, neededClaims, Refused, readClaims } from './claims.ts'
 import { type InProgress, newInProgress, readInProgress, sealInProgress } from './in-progress.ts'
 import { type Answered, isUnreachable, type OpenId } from './openid.ts'
 import type { Provider, Providers } from './providers.ts'
 import { Refusals, RefusedPerson } from './refusals.ts'
 import { parametersFor, returnFrom } from './request.ts'
+import { connectionRefusal, entryOf, type Match, matchOf, type Refusal } from './rules.ts'
 import {
   adminHasLink,
   deleteLink,
   hasProvider,
   insertLink,
   insertSchoolSession,
-  isEnabled,
-  isLinked,
-  type LinkRow,
   linkBySubject,
-  linkOfPerson,
   linksOfPerson,
   noteLinkUsed,
   numberOfStudent,
   pruneSchoolSessions,
+  readHolder,
+  readLinks,
+  readOpenProvider,
+  readOwnLink,
   type SubjectKey,
   sessionsAt,
   studentsByNumber,
@@ -97,13 +103,6 @@ export type Outcome =
   /** It did not begin in this browser, or too long ago. */
   | { readonly kind: 'not-begun' }
 
-/** Somebody whom the provider has named, and how. */
-interface Match {
-  readonly person: Person
-  readonly link: LinkRow | undefined
-  readonly isNamed: boolean
-}
-
 export class SchoolAccounts {
   readonly #deps: SchoolAccountsDeps
   readonly refusals: Refusals
@@ -125,7 +124,7 @@ export class SchoolAccounts {
     const linkFor = { sessionId: session.session_id, personId: session.id }
     const role = schoolRoles.find((one) => one === session.role)
     if (!role) throw new AppError('forbidden', 'Veterinarians sign in with a code or a passkey.')
-    if (await linkOfPerson(db, session.id, request.providerId))
+    if (await readNow(db, readOwnLink(session.id, request.providerId)))
       throw new AppError('conflict', 'An account of this provider is already connected; disconnect it first.')
     return this.#begin(role, request, { linkFor, caller: null })
   }
@@ -206,72 +205,86 @@ export class SchoolAccounts {
   ): Promise<Outcome> {
     const { role, returnTo, shared, linkFor } = from
     const asserted = readClaims(answered.claims, answered.userinfo, provider.rules)
+    const key = { providerId: provider.id, role, subject: asserted.subject }
     if (linkFor) {
-      await this.#link(provider, asserted, linkFor, role, caller)
+      await this.#link(key, asserted, linkFor, caller)
       return { kind: 'linked', role, returnTo }
     }
-    const tokens = await this.#signIn(provider, asserted, answered, { role, device }, caller)
+    const tokens = await this.#signIn(key, { asserted, answered }, device, caller)
     return { kind: 'signed-in', role, returnTo, shared, tokens }
   }
 
   async #signIn(
-    provider: Provider,
-    asserted: Asserted,
-    { sub, sid, provedAt }: Answered,
-    { role, device }: { role: SchoolRole; device: string },
+    key: SubjectKey,
+    { asserted, answered }: { asserted: Asserted; answered: Answered },
+    device: string,
     caller: Caller,
   ): Promise<IssuedTokens> {
     const { db, clock, sessions } = this.#deps
-    const { person, link, isNamed } = await this.#match(provider, asserted, role)
-    if (person.status !== 'active') throw refusal('not-active', person)
+    const { sub, sid, provedAt: authAt } = answered
+    const match = await this.#match(key, asserted)
+    const { id: personId, email_key: addressKey } = match.person
     const now = clock.now()
-    const by = bySelf(caller)
-    const sessionId = newIdAt(now)
-    const key: SubjectKey = { providerId: provider.id, role, subject: asserted.subject }
-    const newLink = { ...key, linkId: newIdAt(now), personId: person.id, sessionId, now }
-    const may = both(isLinked(key, person.id, isNamed), isEnabled(provider.id))
-    const session = {
-      id: sessionId,
-      role,
-      personId: person.id,
-      addressKey: person.email_key,
-      device,
-      method: 'school',
-      authAt: provedAt,
-      now,
-    } as const
-    const linking = link ? [] : insertLink(newLink, by, isEnabled(provider.id))
-    const results = await db.tx([
-      lockPerson(person.id),
-      ...linking,
-      ...sessions.start(session, by, may),
-      insertSchoolSession({ sessionId, providerId: provider.id, sub, sid }, isOpen(sessionId)),
-      noteLinkUsed(key, person.id, now, isOpen(sessionId)),
-    ])
-    if (results[1 + linking.length]!.length === 0) throw refusal(await this.#whyNot(key, person), person)
-    await this.#refund(person, caller, now)
-    return sessions.firstTokens(sessionId, person, now)
+    const id = newIdAt(now)
+    const about = { id, role: key.role, personId, addressKey, device } as const
+    const session = { ...about, method: 'school', authAt, now } as const
+    const at = { sessionId: id, providerId: key.providerId, sub, sid }
+    const tokens = await sessions.signIn(session, caller, async (starting) => {
+      const entered = await db.decide(this.#entering(match, key, { at, now, by: bySelf(caller) }, starting))
+      if ('is' in entered) throw errorOf(entered)
+      return { owner: entered, askedFrom: caller.network.fingerprint }
+    })
+    return tokens!
   }
 
-  /** By the link, then by the claims. Claims that name somebody other than the link are refused. */
-  async #match(provider: Provider, asserted: Asserted, role: SchoolRole): Promise<Match> {
-    const { db } = this.#deps
-    const key = { providerId: provider.id, role, subject: asserted.subject }
-    const [link, named] = await Promise.all([linkBySubject(db, key), this.#named(asserted, role)])
-    if (link) {
-      const person = await personById(db, link.person_id)
-      if (!person) throw new Refused('not-active')
-      if (named.some((id) => id !== person.id)) throw refusal('two-people', person)
-      return { person, link, isNamed: named.length > 0 }
+  /** Starts the session, and makes the link with the first. */
+  #entering(
+    match: Match,
+    key: SubjectKey,
+    entry: { at: Parameters<typeof insertSchoolSession>[0]; now: number; by: By },
+    starting: Decision<Person | null>,
+  ): Decision<Person | Refusal> {
+    const { at, now, by } = entry
+    const { id: personId } = match.person
+    const { sessionId } = at
+    const link = { ...key, linkId: newIdAt(now), personId, sessionId, now }
+    const asks = {
+      holder: readHolder(personId, key.role),
+      links: readLinks(key, personId),
+      open: readOpenProvider(key.providerId),
     }
-    if (role === 'staff') throw new Refused('not-connected')
-    if (named.length > 1) throw new Refused('two-people')
-    const person = named[0] === undefined ? undefined : await personById(db, named[0])
-    if (!person) throw new Refused(asserted.ignored ?? 'nobody')
-    if (asserted.number !== '' && (await this.#hasOtherNumber(person, asserted.number)))
-      throw refusal('two-people', person)
-    if (await linkOfPerson(db, person.id, provider.id)) throw refusal('other-account', person)
-    return { person, link: undefined, isNamed: true }
+    return around<typeof asks, Person | null, Person | Refusal>(
+      asks,
+      starting,
+      ({ holder, links, open }, start) => {
+        const verdict = entryOf({ holder, links, isOpen: open !== undefined }, match, key.subject)
+        if (verdict.is === 'refused') return { result: verdict }
+        const { result: owner, writes = [] } = start()
+        // They have another address than a moment ago.
+        if (!owner) return { result: { is: 'refused', reason: 'outdated-link', personId } }
+        const linking = verdict.is === 'new' ? insertLink(link, holder!, by) : []
+        const linkId = verdict.is === 'new' ? link.linkId : verdict.linkId
+        const noted = [insertSchoolSession(at), noteLinkUsed(linkId, holder!, now)]
+        return { writes: [...linking, ...writes, ...noted], result: owner }
+      },
+    )
+  }
+
+  /** By the link, then by the claims. */
+  async #match(key: SubjectKey, asserted: Asserted): Promise<Match> {
+    const { db } = this.#deps
+    const { role, providerId } = key
+    const [link, named] = await Promise.all([linkBySubject(db, key), this.#named(asserted, role)])
+    const id = link?.person_id ?? (named.length === 1 ? named[0] : undefined)
+    const person = id === undefined ? undefined : await personById(db, id)
+    const [numberOnRoster, other] =
+      person && !link
+        ? await Promise.all([numberOfStudent(db, person.id), readNow(db, readOwnLink(person.id, providerId))])
+        : [null, undefined]
+    const hasOtherLink = other !== undefined
+    const match = matchOf({ role, link, named, person, numberOnRoster, hasOtherLink }, asserted)
+    if (match.is === 'refused') throw errorOf(match)
+    return match
   }
 
   /** Everybody of this role whom the claims name; one if all is well. */
@@ -284,41 +297,34 @@ export class SchoolAccounts {
     return [...new Set([...byNumber, ...(byAddress ? [byAddress.id] : [])])]
   }
 
-  /** Their address was perhaps somebody else's before. */
-  async #hasOtherNumber(person: Person, number: string): Promise<boolean> {
-    const own = await numberOfStudent(this.#deps.db, person.id)
-    return own !== null && own !== number
-  }
-
-  /** Why the transaction started no session: somebody else was faster, or the roster changed. */
-  async #whyNot(key: SubjectKey, { id: personId }: Person): Promise<RefusalReason> {
-    const { db } = this.#deps
-    const link = await linkBySubject(db, key)
-    if (link?.person_id !== personId) return 'other-account'
-    const person = await personById(db, personId)
-    if (person?.status !== 'active') return 'not-active'
-    return (await isTrue(db, isEnabled(key.providerId))) ? 'outdated-link' : 'closed'
-  }
-
   async #link(
-    provider: Provider,
+    key: SubjectKey,
     asserted: Asserted,
     { sessionId, personId }: NonNullable<InProgress['linkFor']>,
-    role: SchoolRole,
     caller: Caller,
   ): Promise<void> {
     const { db, clock } = this.#deps
-    const key = { providerId: provider.id, role, subject: asserted.subject }
-    const person = await personById(db, personId)
-    if (!person || !(await isTrue(db, isOpen(sessionId)))) throw new Refused('session-ended')
+    const { role, providerId } = key
+    const now = clock.now()
     const named = await this.#named(asserted, role)
-    if (named.some((id) => id !== personId)) throw refusal('two-people', person)
-    const link = { ...key, linkId: newIdAt(clock.now()), personId, sessionId, now: clock.now() }
-    const [, linked] = await db.tx([
-      lockPerson(personId),
-      ...insertLink(link, bySelf(caller), both(isOpen(sessionId), isEnabled(provider.id))),
-    ])
-    if (linked!.length === 0) throw refusal('other-account', person)
+    const link = { ...key, linkId: newIdAt(now), personId, sessionId, now }
+    const asks = {
+      person: personLock(personId),
+      session: lockSession(sessionId),
+      holder: readHolder(personId, role),
+      links: readLinks(key, personId),
+      open: readOpenProvider(providerId),
+    }
+    const refusal = await db.decide(
+      decision(asks, ({ session, holder, links, open }) => {
+        const state = { holder, links, isOpen: open !== undefined, isSessionOpen: isAlive(session, now) }
+        const refusal = connectionRefusal(state, personId, named)
+        return refusal
+          ? { result: refusal }
+          : { writes: insertLink(link, holder!, bySelf(caller)), result: null }
+      }),
+    )
+    if (refusal) throw errorOf(refusal)
   }
 
   async links(personId: string) {
@@ -328,11 +334,13 @@ export class SchoolAccounts {
   /** `sessionId` is that of the owner; null if staff remove it. Sessions that began with it go on. */
   async unlink(personId: string, providerId: string, by: By, sessionId: string | null): Promise<void> {
     const { db, clock } = this.#deps
-    const link = { personId, providerId, sessionId }
-    const removed = isId(providerId)
-      ? await db.tx([lockPerson(personId), ...deleteLink(link, { eventId: newId(), now: clock.now(), by })])
-      : []
-    if (!removed.at(-1)?.length) throw new AppError('not-found', 'No account of this provider is connected.')
+    const event = { eventId: newId(), now: clock.now(), by }
+    const asks = { person: personLock(personId), link: readOwnLink(personId, providerId) }
+    const removing = decision(asks, ({ link }) =>
+      link ? { writes: deleteLink(link, sessionId, event), result: true } : { result: false },
+    )
+    if (!isId(providerId) || !(await db.decide(removing)))
+      throw new AppError('not-found', 'No account of this provider is connected.')
   }
 
   /** Ends the sessions that a logout at the provider names (OpenID Connect Back-Channel Logout 1.0). */
@@ -365,11 +373,11 @@ export class SchoolAccounts {
 
   /** Whether an admin can sign in with a school account. */
   adminHasLink(): Promise<boolean> {
-    return isTrue(this.#deps.db, adminHasLink)
+    return adminHasLink(this.#deps.db)
   }
 
   hasProvider(role: SchoolRole): Promise<boolean> {
-    return isTrue(this.#deps.db, hasProvider(role))
+    return hasProvider(this.#deps.db, role)
   }
 
   #isOpenTo(role: SchoolRole): boolean {
@@ -385,13 +393,6 @@ export class SchoolAccounts {
     await limits.admit(policies, caller, clock.now())
   }
 
-  async #refund(person: Person, caller: Caller, now: number): Promise<void> {
-    const { limits, secrets } = this.#deps
-    const inbox = fingerprint(secrets.current, 'address', inboxOf(person.email_key))
-    const { fingerprint: network } = caller.network
-    await limits.signedIn('school', { inbox, askedFrom: network, answeredFrom: network }, now)
-  }
-
   /** The message of an error may quote a token, so only its kind is logged. */
   #noteFailure(error: unknown, providerId: string): void {
     const { code } = (error ?? {}) as { code?: unknown }
@@ -400,7 +401,8 @@ export class SchoolAccounts {
   }
 }
 
-const refusal = (reason: RefusalReason, { id }: Person) => new RefusedPerson(reason, id)
+const errorOf = ({ reason, personId }: Refusal) =>
+  personId === undefined ? new Refused(reason) : new RefusedPerson(reason, personId)
 
 /** As the HTTP interface, the command line and exports show them. */
 export async function linksOf(db: Db, personId: string) {

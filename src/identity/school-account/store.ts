@@ -1,17 +1,9 @@
-import { eventsFrom } from '../../messages/events/events.ts'
-import {
-  always,
-  type Condition,
-  type Db,
-  expression,
-  prune,
-  type Statement,
-  statement,
-  value,
-} from '../../platform/db/db.ts'
+import { eventHappened } from '../../messages/events/events.ts'
+import { always, type Condition, type Db, prune, type Statement, statement } from '../../platform/db/db.ts'
+import { lockAll, lockOne, readAll, readOne } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
-import type { Role } from '../../roles.ts'
-import { accounts, inRoster } from '../people/people.ts'
+import type { Role, SchoolRole } from '../../roles.ts'
+import { accounts, inRoster, type Person } from '../people/people.ts'
 import type { ProviderKind } from './claims.ts'
 
 export interface ProviderRow {
@@ -57,13 +49,28 @@ export function watchedProvider(db: Db, id: string): Promise<WatchedProvider | u
   return db.one<WatchedProvider>(`${watched} where v.id = $1`, [id])
 }
 
-/** The first statement returns no row if there are already `max`. */
-export function insertProvider(v: ProviderRow, max: number, by: By): Statement[] {
+export const lockProvider = (id: string) =>
+  lockOne<ProviderRow>('provider', `select ${providerColumns} from provider v where v.id = $1`, id)
+
+/** With their count read afterwards, so that of two that are added at once the second sees the first. */
+export const lockProviders = () => lockAll<{ id: string }>('provider', 'select id from provider order by id')
+export const countProviders = () => readOne<{ n: number }>('select count(*) as n from provider')
+
+/** Undefined if people cannot sign in there. */
+export const readOpenProvider = (id: string) =>
+  readOne<{ id: string }>('select id from provider where id = $1 and disabled_at is null', id)
+
+interface Event {
+  readonly eventId: string
+  readonly now: number
+  readonly by: By
+}
+
+export function insertProvider(v: ProviderRow, by: By): Statement[] {
   return [
     statement(
       `insert into provider (id, name, kind, issuer, client_id, sealed, roles, domains, number_claim, address_claim, trust_addresses, tenant, hosted_domain, created_at)
-       select $1, $2, $3, $4, $5, $6, $7, $8, cast($9 as text), cast($10 as text), cast($11 as integer), cast($12 as text), cast($13 as text), cast($14 as bigint)
-       where (select count(*) from provider) < cast($15 as bigint) returning id`,
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
       v.id,
       v.name,
       v.kind,
@@ -78,21 +85,17 @@ export function insertProvider(v: ProviderRow, max: number, by: By): Statement[]
       v.tenant,
       v.hosted_domain,
       v.created_at,
-      max,
     ),
     providerEvent('provider.added', v.id, { eventId: `added.${v.id}`, now: v.created_at, by }),
   ]
 }
 
-export function updateProvider(
-  v: ProviderRow,
-  { eventId, now, by }: { eventId: string; now: number; by: By },
-): Statement[] {
+export function updateProvider(v: ProviderRow, event: Event): Statement[] {
   return [
     statement(
       `update provider set name = $2, client_id = $3, sealed = $4, roles = $5, domains = $6, number_claim = $7,
          address_claim = $8, trust_addresses = $9, hosted_domain = $10, disabled_at = $11
-       where id = $1 returning id`,
+       where id = $1`,
       v.id,
       v.name,
       v.client_id,
@@ -105,38 +108,25 @@ export function updateProvider(
       v.hosted_domain,
       v.disabled_at,
     ),
-    providerEvent('provider.changed', v.id, { eventId, now, by }),
+    providerEvent('provider.changed', v.id, event),
   ]
 }
 
-/** The last statement returns a row if it was there. Sessions that began there go on. */
-export function deleteProvider(
-  id: string,
-  { eventId, now, by }: { eventId: string; now: number; by: By },
-): Statement[] {
+/** Sessions that began there go on. */
+export function deleteProvider(id: string, event: Event): Statement[] {
   return [
-    providerEvent('provider.removed', id, { eventId, now, by }),
+    providerEvent('provider.removed', id, event),
     statement('delete from school_link where provider_id = $1', id),
     statement('delete from school_session where provider_id = $1', id),
-    statement('delete from provider where id = $1 returning id', id),
+    statement('delete from provider where id = $1', id),
   ]
 }
 
-function providerEvent(
+const providerEvent = (
   type: 'provider.added' | 'provider.changed' | 'provider.removed',
-  id: string,
-  { eventId, now, by }: { eventId: string; now: number; by: By },
-): Statement {
-  return eventsFrom(
-    type,
-    by,
-    { id: '$1', at: 'cast($2 as bigint)', data: `'{"providerId":"' || id || '"}'` },
-    'from provider where id = $3',
-    eventId,
-    now,
-    id,
-  )
-}
+  providerId: string,
+  { eventId: id, now: at, by }: Event,
+) => eventHappened(type, by, { id, at, data: { providerId } })
 
 export function resealProvider({ id, sealed }: ProviderRow, resealed: string): Statement {
   return statement('update provider set sealed = $1 where id = $2 and sealed = $3', resealed, id, sealed)
@@ -148,16 +138,50 @@ export interface LinkRow {
   readonly role: Role
   readonly subject: string
   readonly person_id: string
+  /** Those of the person at the last sign-in. */
+  readonly email_key: string
+  readonly student_number: string | null
   readonly created_at: number
   readonly last_used_at: number | null
 }
 
 const linkColumns =
-  'l.id as link_id, l.provider_id, l.role, l.subject, l.person_id, l.created_at, l.last_used_at'
+  'l.id as link_id, l.provider_id, l.role, l.subject, l.person_id, l.email_key, l.student_number, l.created_at, l.last_used_at'
+
+/** Of an account, what its links remember. */
+export interface Holder extends Pick<Person, 'status' | 'email_key'> {
+  readonly student_number: string | null
+}
+
+/** With a lock of the person. */
+export const readHolder = (personId: string, role: Role) =>
+  readOne<Holder>(
+    `select p.status, p.email_key, p.student_number from ${accounts} p where p.id = $1 and p.role = $2`,
+    personId,
+    role,
+  )
+
+/** The link of this account at the provider, and that of the person there; one if they have each other. */
+export const readLinks = ({ providerId, role, subject }: SubjectKey, personId: string) =>
+  readAll<LinkRow>(
+    `select ${linkColumns} from school_link l
+     where l.provider_id = $1 and (l.role = $2 and l.subject = $3 or l.person_id = $4)`,
+    providerId,
+    role,
+    subject,
+    personId,
+  )
+
+export const readOwnLink = (personId: string, providerId: string) =>
+  readOne<LinkRow>(
+    `select ${linkColumns} from school_link l where l.person_id = $1 and l.provider_id = $2`,
+    personId,
+    providerId,
+  )
 
 export interface SubjectKey {
   readonly providerId: string
-  readonly role: Role
+  readonly role: SchoolRole
   readonly subject: string
 }
 
@@ -171,13 +195,6 @@ export function linkBySubject(
   )
 }
 
-export function linkOfPerson(db: Db, personId: string, providerId: string): Promise<LinkRow | undefined> {
-  return db.one<LinkRow>(
-    `select ${linkColumns} from school_link l where l.person_id = $1 and l.provider_id = $2`,
-    [personId, providerId],
-  )
-}
-
 export function linksOfPerson(db: Db, personId: string): Promise<(LinkRow & { readonly name: string })[]> {
   return db.all(
     `select ${linkColumns}, v.name from school_link l join provider v on v.id = l.provider_id
@@ -186,114 +203,55 @@ export function linksOfPerson(db: Db, personId: string): Promise<(LinkRow & { re
   )
 }
 
-/** Adds a link unless the person has another account there, or the account another person. The first statement returns a row if it did. */
 export function insertLink(
   link: SubjectKey & { linkId: string; personId: string; sessionId: string; now: number },
+  holder: Holder,
   by: By,
-  when: Condition,
 ): Statement[] {
+  const { linkId, providerId, role, subject, personId, sessionId, now } = link
   return [
     statement(
       `insert into school_link (id, provider_id, role, subject, person_id, email_key, student_number, created_at)
-       select $1, $2, p.role, $3, p.id, p.email_key, p.student_number, cast($4 as bigint)
-       from ${accounts} p where p.id = $5 and p.role = $6 and p.status = 'active' and ${when.sql(7)}
-       on conflict do nothing returning id`,
-      link.linkId,
-      link.providerId,
-      link.subject,
-      link.now,
-      link.personId,
-      link.role,
-      ...when.params,
+       values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+      linkId,
+      providerId,
+      role,
+      subject,
+      personId,
+      holder.email_key,
+      holder.student_number,
+      now,
     ),
-    eventsFrom(
-      'school.linked',
-      by,
-      {
-        id: "'linked.' || id",
-        at: 'created_at',
-        person: 'person_id',
-        session: 'cast($2 as text)',
-        data: `'{"providerId":"' || provider_id || '"}'`,
-      },
-      'from school_link where id = $1',
-      link.linkId,
-      link.sessionId,
-    ),
+    eventHappened('school.linked', by, {
+      id: `linked.${linkId}`,
+      at: now,
+      personId,
+      sessionId,
+      data: { providerId },
+    }),
   ]
 }
 
-/**
- * True if the account at the provider is this person's. Unless the provider has just named the person, they must still
- * have the address or the number of their last sign-in: a roster may give an entry to somebody else.
- */
-export function isLinked(
-  { providerId, role, subject }: SubjectKey,
-  personId: string,
-  isNamed: boolean,
-): Condition {
-  const asBefore: Condition = {
-    sql: () => '(l.email_key = p.email_key or l.student_number = p.student_number)',
-    params: [],
-  }
-  const accountsSql: Condition = { sql: () => accounts, params: [] }
-  return expression`exists (select 1 from school_link l join ${accountsSql} p on p.id = l.person_id
-    where l.provider_id = ${value(providerId)} and l.role = ${value(role)} and l.subject = ${value(subject)}
-      and l.person_id = ${value(personId)} and ${isNamed ? always : asBefore})`
-}
-
-export function isEnabled(providerId: string): Condition {
-  return expression`exists (select 1 from provider where id = ${value(providerId)} and disabled_at is null)`
-}
-
-/** Notes the sign-in, with the address and number that the person has now. */
-export function noteLinkUsed(
-  { providerId, role, subject }: SubjectKey,
-  personId: string,
-  now: number,
-  when: Condition,
-): Statement {
-  const of = (column: string) => `(select p.${column} from ${accounts} p where p.id = $2)`
+export function noteLinkUsed(linkId: string, { email_key, student_number }: Holder, now: number): Statement {
   return statement(
-    `update school_link set last_used_at = $1, email_key = ${of('email_key')}, student_number = ${of('student_number')}
-     where person_id = $2 and provider_id = $3 and role = $4 and subject = $5 and ${when.sql(6)}`,
+    'update school_link set last_used_at = $1, email_key = $2, student_number = $3 where id = $4',
     now,
-    personId,
-    providerId,
-    role,
-    subject,
-    ...when.params,
+    email_key,
+    student_number,
+    linkId,
   )
 }
 
-/** The last statement returns a row if the link was there. */
+/** `sessionId` is that of the owner; null if staff remove it. */
 export function deleteLink(
-  { personId, providerId, sessionId }: { personId: string; providerId: string; sessionId: string | null },
-  { eventId, now, by }: { eventId: string; now: number; by: By },
+  { link_id, person_id: personId, provider_id: providerId }: LinkRow,
+  sessionId: string | null,
+  { eventId: id, now: at, by }: Event,
 ): Statement[] {
+  const session = sessionId !== null && { sessionId }
   return [
-    eventsFrom(
-      'school.unlinked',
-      by,
-      {
-        id: '$1',
-        at: 'cast($2 as bigint)',
-        person: 'person_id',
-        session: 'cast($5 as text)',
-        data: `'{"providerId":"' || provider_id || '"}'`,
-      },
-      'from school_link where person_id = $3 and provider_id = $4',
-      eventId,
-      now,
-      personId,
-      providerId,
-      sessionId,
-    ),
-    statement(
-      'delete from school_link where person_id = $1 and provider_id = $2 returning id',
-      personId,
-      providerId,
-    ),
+    eventHappened('school.unlinked', by, { id, at, personId, ...session, data: { providerId } }),
+    statement('delete from school_link where id = $1', link_id),
   ]
 }
 
@@ -306,18 +264,18 @@ export function eraseLinks(personId: string, when: Condition = always): Statemen
   )
 }
 
-export function insertSchoolSession(
-  s: { sessionId: string; providerId: string; sub: string; sid: string | null },
-  when: Condition,
-): Statement {
+export function insertSchoolSession(s: {
+  sessionId: string
+  providerId: string
+  sub: string
+  sid: string | null
+}): Statement {
   return statement(
-    `insert into school_session (session_id, provider_id, subject, sid)
-     select $1, $2, $3, cast($4 as text) where ${when.sql(5)}`,
+    'insert into school_session (session_id, provider_id, subject, sid) values ($1, $2, $3, $4)',
     s.sessionId,
     s.providerId,
     s.sub,
     s.sid,
-    ...when.params,
   )
 }
 
@@ -365,15 +323,21 @@ export async function numberOfStudent(db: Db, personId: string): Promise<string 
 }
 
 /** Whether an admin can sign in with a school account. */
-export const adminHasLink: Condition = {
-  sql: () => `exists (select 1 from person p join school_link l on l.person_id = p.id
-    join provider v on v.id = l.provider_id and v.disabled_at is null and ',' || v.roles || ',' like '%,staff,%'
-    where p.role = 'staff' and p.status = 'active' and ',' || p.may || ',' like '%,admin,%' and l.email_key = p.email_key)`,
-  params: [],
+export async function adminHasLink(db: Db): Promise<boolean> {
+  const found = await db.one(
+    `select 1 from person p join school_link l on l.person_id = p.id
+     join provider v on v.id = l.provider_id and v.disabled_at is null and ',' || v.roles || ',' like '%,staff,%'
+     where p.role = 'staff' and p.status = 'active' and ',' || p.may || ',' like '%,admin,%' and l.email_key = p.email_key
+     limit 1`,
+  )
+  return found !== undefined
 }
 
 /** Whether a provider is open to the role. */
-export function hasProvider(role: Role): Condition {
-  return expression`exists (select 1 from provider where disabled_at is null
-    and ',' || roles || ',' like ${value(`%,${role},%`)})`
+export async function hasProvider(db: Db, role: Role): Promise<boolean> {
+  const found = await db.one(
+    "select 1 from provider where disabled_at is null and ',' || roles || ',' like $1 limit 1",
+    [`%,${role},%`],
+  )
+  return found !== undefined
 }

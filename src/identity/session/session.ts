@@ -1,5 +1,5 @@
 /**
- * Sessions: their tokens, renewal and end. A session starts in sign-in’s transaction (see `start`). From then on access
+ * Sessions: their tokens, renewal and end. A session starts in the decision about a proof (see `signIn`). From then on access
  * tokens say who the caller is, and every request checks in the store that session and account are still alive, so
  * ending either takes effect at once.
  */
@@ -8,12 +8,15 @@ import { hash } from 'node:crypto'
 import { AppError } from '../../errors.ts'
 import type { Condition, Db, Statement } from '../../platform/db/db.ts'
 import { type Decision, decision } from '../../platform/db/decision.ts'
-import { type By, bySystem } from '../../platform/lib/by.ts'
+import { inboxOf } from '../../platform/lib/address.ts'
+import type { Caller } from '../../platform/lib/bucket.ts'
+import { type By, bySelf, bySystem } from '../../platform/lib/by.ts'
 import { type Clock, day, hour, minute, second } from '../../platform/lib/clock.ts'
 import { isId, newId } from '../../platform/lib/random.ts'
 import { Recent } from '../../platform/lib/recent.ts'
-import type { Secrets } from '../../platform/lib/secret.ts'
-import { type Role, roles } from '../../roles.ts'
+import { fingerprint, type Secrets } from '../../platform/lib/secret.ts'
+import { type Method, type Role, roles } from '../../roles.ts'
+import type { Limits } from '../limits/limits.ts'
 import { activation, canSignIn, type Person, personLock, type Roles, readAccount } from '../people/people.ts'
 import {
   type AccessClaims,
@@ -25,7 +28,7 @@ import {
 } from './jwt.ts'
 import type { SigningKeys } from './keys.ts'
 import { readRefreshToken, refreshToken } from './refresh.ts'
-import { isLive } from './rules.ts'
+import { isAlive, isLive } from './rules.ts'
 import {
   clientOfSession,
   type EndReason,
@@ -34,9 +37,11 @@ import {
   type LiveSession,
   liveServiceToken,
   liveSession,
+  lockSession,
   type NamedSession,
   type NewClientSession,
   type NewSession,
+  provedAgain,
   pruneSessions,
   rotate,
   type ServiceToken,
@@ -46,7 +51,6 @@ import {
   sessionById,
   sessionsOf,
   startClientSession,
-  startSession,
 } from './store.ts'
 
 export { historyOf } from './history.ts'
@@ -54,15 +58,7 @@ export { type ForeignKeys, signToken, verifyForeignToken } from './jwt.ts'
 export type { SigningKeys } from './keys.ts'
 export { isAlive } from './rules.ts'
 export type { LiveSession, Session, SessionAndPerson } from './store.ts'
-export {
-  atStrictClients,
-  endSessions,
-  isOpen,
-  lockSession,
-  ofUnverified,
-  provedAgain,
-  renewProof,
-} from './store.ts'
+export { atStrictClients, endSessions, lockSession, ofUnverified } from './store.ts'
 
 export const accessTtlMs = 15 * minute
 const graceMs = 30 * second
@@ -95,6 +91,22 @@ export interface ServiceCaller extends ServiceToken {
   readonly role: 'service'
 }
 
+/** Whose session has started, and the network that asked to sign in; or the session that the same request started before. */
+export type Proved =
+  | { readonly owner: Person; readonly askedFrom: string }
+  | { readonly startedBefore: string }
+
+/** A proof in a session that goes on. */
+export interface NewProof {
+  readonly sessionId: string
+  readonly role: Role
+  readonly personId: string
+  /** Must still be the account’s address. */
+  readonly addressKey: string
+  readonly method: Exclude<Method, 'school'>
+  readonly now: number
+}
+
 export interface Refreshed {
   readonly session: SessionAndPerson
   readonly refreshToken: string
@@ -104,6 +116,7 @@ export interface SessionsDeps {
   readonly db: Db
   readonly clock: Clock
   readonly secrets: Secrets
+  readonly limits: Pick<Limits, 'signedIn'>
   readonly keys: SigningKeys
   readonly issuer: Issuer
   readonly roles: Roles
@@ -123,15 +136,27 @@ export class Sessions {
     this.#deps = deps
   }
 
-  start(session: NewSession, by: By, when: Condition): Statement[] {
-    return startSession({ ...session, expiresAt: session.now + lifetimes[session.role].idleMs }, by, when)
+  /**
+   * The one path from a proof of who somebody is to tokens, whichever way they signed in. `prove` decides whether the proof
+   * counts, around the decision that starts the session. Null if an earlier request used the proof and its session has ended.
+   */
+  async signIn(
+    session: NewSession,
+    caller: Caller,
+    prove: (starting: Decision<Person | null>) => Promise<Proved>,
+  ): Promise<IssuedTokens | null> {
+    const { limits, secrets } = this.#deps
+    const { id, role, addressKey, method, now } = session
+    const proved = await prove(this.#starting(session, bySelf(caller)))
+    if ('startedBefore' in proved) return this.#firstTokensAgain(proved.startedBefore)
+    const inbox = fingerprint(secrets.current, 'address', inboxOf(addressKey))
+    const participants = { inbox, askedFrom: proved.askedFrom, answeredFrom: caller.network.fingerprint }
+    await limits.signedIn(method, participants, now)
+    return this.#tokens({ ...proved.owner, session_id: id, expires_at: now + lifetimes[role].idleMs }, 1)
   }
 
-  /**
-   * Starts a session of somebody who has proved who they are, if the account can still sign in at this address. The result
-   * is its owner; null if it cannot. A pending account becomes active.
-   */
-  starting(session: NewSession, by: By): Decision<Person | null> {
+  /** The result is the owner, null if the account can no longer sign in at this address. A pending account becomes active. */
+  #starting(session: NewSession, by: By): Decision<Person | null> {
     const { role, personId, addressKey, now } = session
     const { firstSignIn } = this.#deps.roles[role]
     const expiresAt = now + lifetimes[role].idleMs
@@ -148,15 +173,22 @@ export class Sessions {
     })
   }
 
-  firstTokens(sessionId: string, person: Person, now: number): Promise<IssuedTokens> {
-    return this.#tokens(
-      { ...person, session_id: sessionId, expires_at: now + lifetimes[person.role].idleMs },
-      1,
+  /** The result is when somebody proved again who they are; null if session or account has ended, or the address is another. */
+  provingAgain(proof: NewProof, by: By): Decision<number | null> {
+    const { sessionId, role, personId, addressKey, method, now } = proof
+    const eventId = newId()
+    return decision(
+      { person: personLock(personId), account: readAccount(role, personId), session: lockSession(sessionId) },
+      ({ account, session }) => {
+        const isOwners = account?.status === 'active' && account.email_key === addressKey
+        if (!isOwners || !isAlive(session, now)) return { result: null }
+        return { writes: provedAgain({ id: sessionId, personId, method, now, eventId }, by), result: now }
+      },
     )
   }
 
   /** The same tokens again if the reply was lost; null if the session has ended since. */
-  async firstTokensAgain(sessionId: string): Promise<IssuedTokens | null> {
+  async #firstTokensAgain(sessionId: string): Promise<IssuedTokens | null> {
     const session = await sessionById(this.#deps.db, sessionId)
     return session && isLive(session, this.#deps.clock.now()) ? this.#tokens(session, 1) : null
   }

@@ -14,7 +14,7 @@ import {
 import { lockOne } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
 import type { Method, Role } from '../../roles.ts'
-import { accounts, accountsOf, type Person, type PersonInSession, personList } from '../people/people.ts'
+import { accounts, type Person, type PersonInSession, personList } from '../people/people.ts'
 import type { Algorithm } from './jwt.ts'
 
 export type EndReason = 'signed-out' | 'expired' | 'revoked' | 'reuse' | 'account'
@@ -127,29 +127,6 @@ export interface NewSession {
   /** When the person proved who they are, if that was not now; null if nobody has said when. */
   readonly authAt?: number | null
   readonly now: number
-}
-
-/** Starts the session of a claimed challenge, if the account is active at that moment. */
-export function startSession(s: NewSession & { expiresAt: number }, by: By, when: Condition): Statement[] {
-  return [
-    statement(
-      `insert into session (id, role, person_id, device, started_at, last_seen_at, expires_at, refresh_seq, rotated_at, rotated_before_at, auth_at, method)
-       select $1, p.role, p.id, $2, cast($3 as bigint), cast($3 as bigint), cast($4 as bigint), 1, 0, 0, cast($8 as bigint), $7
-       from ${accountsOf(s.role)} p where p.id = $5 and p.status = 'active' and p.email_key = $6 and ${when.sql(9)}
-       on conflict (id) do nothing
-       returning id`,
-      s.id,
-      s.device,
-      s.now,
-      s.expiresAt,
-      s.personId,
-      s.addressKey,
-      s.method,
-      storedProof(s.authAt === undefined ? s.now : s.authAt),
-      ...when.params,
-    ),
-    started(by, s.id),
-  ]
 }
 
 /** Zero would be the column's default. */
@@ -311,44 +288,6 @@ export function provedAgain(
   ]
 }
 
-/** Renews the proof of a session, if it is alive and `when` is true. The first statement returns a row if it was. */
-export function renewProof(
-  s: { id: string; personId: string; method: Method; now: number; eventId: string },
-  by: By,
-  when: Condition,
-): Statement[] {
-  return [
-    statement(
-      `update session set auth_at = $1, method = $2
-       where id = $3 and person_id = $4 and ended_at is null and expires_at > $1
-         and exists (select 1 from ${accounts} p where p.id = $4 and p.status = 'active') and ${when.sql(5)}
-       returning id`,
-      s.now,
-      s.method,
-      s.id,
-      s.personId,
-      ...when.params,
-    ),
-    eventsFrom(
-      'session.stepped-up',
-      by,
-      {
-        id: '$1',
-        at: 'auth_at',
-        person: 'person_id',
-        session: 'id',
-        data: `'{"method":"' || method || '"}'`,
-      },
-      `from session where id = $2 and person_id = $3 and auth_at = $4 and ended_at is null and ${when.sql(5)}`,
-      s.eventId,
-      s.id,
-      s.personId,
-      s.now,
-      ...when.params,
-    ),
-  ]
-}
-
 /** `$2` is how long a session lasts in all, `$3` when this one ends without another use. */
 const extended = 'case when started_at + $2 < $3 then started_at + $2 else $3 end'
 
@@ -471,13 +410,6 @@ function ending(
 
 /** As part of the `data` of an event. */
 const clientData = `case when client_id is null then '' else ',"client":"' || client_id || '"' end`
-
-export function isOpen(sessionId: string): Condition {
-  return {
-    sql: (n) => `exists (select 1 from session where id = $${n} and ended_at is null)`,
-    params: [sessionId],
-  }
-}
 
 /** Only of a published generation. */
 const departed = (n: number) =>

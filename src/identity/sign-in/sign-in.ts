@@ -18,7 +18,7 @@ import { always, type Db, inTurn, literal, type Statement, value } from '../../p
 import { around, type Decision, decision, type Outcome } from '../../platform/db/decision.ts'
 import { type Address, inboxOf } from '../../platform/lib/address.ts'
 import { type Caller, tooManyRequests } from '../../platform/lib/bucket.ts'
-import { bySelf, bySystem } from '../../platform/lib/by.ts'
+import { bySystem } from '../../platform/lib/by.ts'
 import { type Clock, minute, timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
 import { type CodeSubject, codesEqual, type Digits, deriveCode } from '../../platform/lib/code.ts'
 import type { Language } from '../../platform/lib/languages.ts'
@@ -281,7 +281,7 @@ export class SignIn {
   }
 
   async validate(answer: Answer, caller: Caller): Promise<SignedIn> {
-    const { clock, sessions, limits } = this.#deps
+    const { clock, sessions } = this.#deps
     const now = clock.now()
     const { address, sessionId, device } = answer
     const { role, findAccount } = this.#rules
@@ -289,23 +289,26 @@ export class SignIn {
     const fits = this.#fits(answer)
     const found = await findAccount.call(this.#rules, fits ? address.key : nobody())
     const owner = fits && found && canSignIn(found, now) ? found : undefined
-    const session = { id: sessionId, role, addressKey: address.key, device, method: 'code', now } as const
-    const attempt = {
-      guess: answer,
-      whose: this.#signInAt(address),
-      repeatedBy: this.#mark(answer),
-      fits,
-      effect: owner ? sessions.starting({ ...session, personId: owner.id }, bySelf(caller)) : null,
-    }
-    const { challenge, result: person } = await this.#answered(attempt, caller, now)
-    if (!person) {
-      const again = await sessions.firstTokensAgain(sessionId)
-      if (!again) throw unusable()
-      return this.#signedIn(answer, challenge, again, now)
-    }
-    const { inbox_fingerprint: inbox, network_fingerprint: askedFrom } = challenge
-    await limits.signedIn('code', { inbox, askedFrom, answeredFrom: caller.network.fingerprint }, now)
-    return this.#signedIn(answer, challenge, await sessions.firstTokens(sessionId, person, now), now)
+    const about = { id: sessionId, role, personId: owner?.id ?? '', addressKey: address.key }
+    let deviceId: string | null = null
+    const tokens = await sessions.signIn(
+      { ...about, device, method: 'code', now },
+      caller,
+      async (starting) => {
+        const whose = this.#signInAt(address)
+        const effect = owner ? starting : null
+        const attempt = { guess: answer, whose, repeatedBy: this.#mark(answer), fits, effect }
+        const { challenge, result } = await this.#answered(attempt, caller, now)
+        deviceId = challenge.device_id
+        if (!result) return { startedBefore: sessionId }
+        return { owner: result, askedFrom: challenge.network_fingerprint }
+      },
+    )
+    if (!tokens) throw unusable()
+    // A device that sent its token keeps its id, so that signing in repeatedly gives it no extra quota.
+    const subject = { role, addressKey: address.key }
+    const token = deviceToken(this.#deps.secrets.current, subject, deviceId ?? sessionId, now)
+    return { ...tokens, deviceToken: token }
   }
 
   /**
@@ -426,18 +429,6 @@ export class SignIn {
     let fits = false
     for (const keys of this.#deps.secrets.all) fits = codesEqual(deriveCode(keys, subject), code) || fits
     return fits
-  }
-
-  /** A device that sent its token keeps its id, so that signing in repeatedly gives it no extra quota. */
-  #signedIn(
-    { address, sessionId }: Answer,
-    { device_id }: Challenge,
-    tokens: IssuedTokens,
-    now: number,
-  ): SignedIn {
-    const subject = { role: this.#rules.role, addressKey: address.key }
-    const token = deviceToken(this.#deps.secrets.current, subject, device_id ?? sessionId, now)
-    return { ...tokens, deviceToken: token }
   }
 
   /** Marks the code as used by this request, however often it is sent. */

@@ -23,7 +23,7 @@ import {
 import { addressOf } from '../../messages/mail/mime.ts'
 import { overBudget } from '../../messages/mail/outbox.ts'
 import { checkLogin } from '../../messages/mail/smtp.ts'
-import { type Db, isTrue } from '../../platform/db/db.ts'
+import type { Db } from '../../platform/db/db.ts'
 import { openDb } from '../../platform/db/open.ts'
 import { day, systemClock } from '../../platform/lib/clock.ts'
 import { isLoopbackHost } from '../../platform/lib/network.ts'
@@ -145,7 +145,7 @@ async function examinePasskeys(db: Db | null, config: Config): Promise<Finding[]
     rpId,
     staffMustUse: config.staffPasskey === 'required',
     counts: db && (await passkeyCounts(db)),
-    adminHasOne: db !== null && (await isTrue(db, adminHasPasskey(rpId))),
+    adminHasOne: db !== null && (await adminHasPasskey(db, rpId)),
   })
 }
 
@@ -172,8 +172,8 @@ async function examineSchoolAccounts(db: Db | null, config: Config): Promise<Fin
       })),
     ),
     adminHasOther:
-      (staff.includes('passkey') && (await isTrue(db, adminHasPasskey(config.passkeyId)))) ||
-      (staff.includes('school') && (await isTrue(db, adminHasLink))),
+      (staff.includes('passkey') && (await adminHasPasskey(db, config.passkeyId))) ||
+      (staff.includes('school') && (await adminHasLink(db))),
   })
 }
 

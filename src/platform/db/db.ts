@@ -158,10 +158,6 @@ export const both = (a: Condition, b: Condition): Condition => ({
   sql: (first) => `${a.sql(first)} and ${b.sql(first + a.params.length)}`,
   params: [...a.params, ...b.params],
 })
-export const not = ({ sql, params }: Condition): Condition => ({
-  sql: (first) => `not (${sql(first)})`,
-  params,
-})
 
 /** A value as a parameter. PostgreSQL cannot always tell its type, so it is named. */
 export const value = (of: string | number): Expression => ({
@@ -174,22 +170,6 @@ export const literal = (of: string | number): Expression => ({
   sql: () => (typeof of === 'string' ? `'${of}'` : String(of)),
   params: [],
 })
-
-/** Joins expressions and numbers their parameters. */
-export function expression(texts: TemplateStringsArray, ...parts: readonly Expression[]): Expression {
-  return {
-    sql(first) {
-      let next = first
-      return texts.reduce((sql, text, i) => {
-        const part = parts[i - 1]!
-        const filled = `${sql}${part.sql(next)}${text}`
-        next += part.params.length
-        return filled
-      })
-    },
-    params: parts.flatMap(({ params }) => params),
-  }
-}
 
 export async function isTrue(db: Db, condition: Condition): Promise<boolean> {
   return (await db.one(`select 1 where ${condition.sql(1)}`, condition.params)) !== undefined
