@@ -45,8 +45,8 @@ export class Bench {
     return stores
   }
 
-  serve(build: Build, { url }: Filled, limits = true): Promise<Server> {
-    return serve(build, { databaseUrl: url, smtpUrl: this.mail.url, cwd: this.folder, limits })
+  serve(build: Build, { url }: Filled, limits = true, workMs = 0): Promise<Server> {
+    return serve(build, { databaseUrl: url, smtpUrl: this.mail.url, cwd: this.folder, limits, workMs })
   }
 
   side({ id, name }: Case, server: Server, { stores }: Filled, load: Load): Side {

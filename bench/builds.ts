@@ -60,10 +60,14 @@ export interface Serving {
   readonly smtpUrl: string
   readonly cwd: string
   readonly limits: boolean
+  /** For how long each request keeps the process busy, beside what it does (work.ts). */
+  readonly workMs?: number
 }
 
-export async function serve(build: Build, { databaseUrl, smtpUrl, cwd, limits }: Serving): Promise<Server> {
+export async function serve(build: Build, serving: Serving): Promise<Server> {
+  const { databaseUrl, smtpUrl, cwd, limits, workMs = 0 } = serving
   const port = await freePort()
+  const work = { NODE_OPTIONS: `--import=${join(here, 'bench/work.ts')}`, WORK_MS: String(workMs) }
   const env = {
     ...settings,
     NODE_COMPILE_CACHE: join(build.folder, 'node_modules/.cache/chiron'),
@@ -71,6 +75,7 @@ export async function serve(build: Build, { databaseUrl, smtpUrl, cwd, limits }:
     CHIRON_DATABASE_URL: databaseUrl,
     CHIRON_SMTP_URL: smtpUrl,
     CHIRON_LIMITS: limits ? 'on' : 'off',
+    ...(workMs > 0 && work),
   }
   return startServer({ command: [...commandOf(build), 'serve'], path: '/health/ready', port, cwd, env })
 }

@@ -8,10 +8,14 @@
  * empty its caches. That is why there are four apart: what four on one database cost more than they is contention.
  *
  *   node bench/contention.ts [rounds, default 10]
+ *   node bench/contention.ts [rounds] --against REF    sign-ins alone, in turns with another commit
+ *     --work 3    each request also keeps its process busy for 3 ms, which is where locks are held for longest
  */
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { Bench, say } from './bench.ts'
-import { thisBuild } from './builds.ts'
+import { buildAt, sameSchema, thisBuild } from './builds.ts'
 import { type Case, cases } from './cases.ts'
 import { ratio, spread, table, text } from './figures.ts'
 import type { Load } from './load.ts'
@@ -19,15 +23,13 @@ import { cpuMicros, family, type Server, unpin } from './processes.ts'
 import { measure, type Side } from './rounds.ts'
 import { Filled, type Token } from './stores.ts'
 
-const rounds = Number(process.argv[2] ?? 10)
+const { values, positionals } = parseArgs({
+  options: { against: { type: 'string' }, work: { type: 'string', default: '0' } },
+  allowPositionals: true,
+})
+const rounds = Number(positionals[0] ?? 10)
+const workMs = Number(values.work)
 const most = 4
-const fleets = [
-  { name: '1', processes: 1, databases: 1 },
-  { name: '2', processes: 2, databases: 1 },
-  { name: '4', processes: 4, databases: 1 },
-  { name: '4, a database each', processes: 4, databases: 4 },
-]
-const measured = ['me', 'sign-in']
 const sizes = { veterinarians: 20_000, students: 0, tokens: 2_000 }
 /** Each process has to see every token once; which request goes where is left to chance. */
 const passesToSeeAll = 6
@@ -35,6 +37,16 @@ const sampleEveryMs = 50
 const restMs = 5_000
 
 const bench = await Bench.open()
+const before = values.against && (await buildAt(values.against, join(bench.folder, 'before')))
+if (before && !sameSchema(before, thisBuild)) throw new Error(`${before.name} has another schema`)
+const fleet = (processes: number, databases = 1, build = thisBuild) => ({
+  name: `${processes}${databases > 1 ? ', a database each' : ''}${before ? `, ${build.name}` : ''}`,
+  ...{ processes, databases, build },
+})
+const fleets = before
+  ? [1, 2, 4].flatMap((processes) => [fleet(processes, 1, before), fleet(processes)])
+  : [fleet(1), fleet(2), fleet(4), fleet(4, 4)]
+const measured = before ? ['sign-in'] : ['me', 'sign-in']
 const stores = await bench.stores('postgres')
 for (const pid of stores.pids) unpin({ pid })
 const observer = new pg.Client({ connectionString: stores.url('postgres') })
@@ -55,8 +67,8 @@ try {
     }
     // Nothing may use the first one while it is copied.
     const sides: Side[] = []
-    for (const [i, { processes }] of fleets.entries()) sides.push(await start(one, filled[i]!, processes))
-    if (one.id === measured[0]) await rest(sides.at(-2)!.servers)
+    for (const [i, each] of fleets.entries()) sides.push(await start(one, filled[i]!, each))
+    if (one.id === 'me') await rest(sides.at(-2)!.servers)
     say(`${one.name}: measuring`)
     const waits = watch()
     const costs = await measure(sides, rounds)
@@ -88,10 +100,12 @@ try {
   await bench.close()
 }
 
-async function start(one: Case, filled: readonly Filled[], processes: number): Promise<Side> {
+type Fleet = (typeof fleets)[number]
+
+async function start(one: Case, filled: readonly Filled[], { processes, build }: Fleet): Promise<Side> {
   const servers: Server[] = []
   for (let n = 0; n < processes; n++)
-    servers.push(await bench.serve(thisBuild, filled[n % filled.length]!, one.limits))
+    servers.push(await bench.serve(build, filled[n % filled.length]!, one.limits, workMs))
   servers.forEach(unpin)
   const tokens = await filled[0]!.tokens()
   const side = bench.side(one, servers[0]!, filled[0]!, apart(one, tokens, filled.length))
