@@ -71,11 +71,10 @@ try {
     if (one.id === 'me') await rest(sides.at(-2)!.servers)
     say(`${one.name}: measuring`)
     const waits = watch()
-    const costs = await measure(sides, rounds)
-    const seen = await waits.end()
+    const costs = await measure(sides, rounds).finally(waits.end)
     for (const [i, { name }] of fleets.entries()) {
       const of = (what: 'server' | 'store' | 'rate', side = i) => costs[side]!.map((cost) => cost[what])
-      const { active = 0, waiting = 0 } = seen.get(i) ?? {}
+      const { active = 0, waiting = 0 } = waits.seen.get(i) ?? {}
       rows.push([
         i === 0 ? one.name : '',
         name,
@@ -167,12 +166,12 @@ function watch() {
     }
   })()
   return {
+    seen,
     async end() {
       isOver = true
       await sampling
       for (const [text, times] of [...statements].sort((a, b) => b[1] - a[1]).slice(0, 5))
         say(`waiting for a lock, ${times} times: ${text.replace(/\s+/g, ' ')}`)
-      return seen
     },
   }
 }

@@ -56,23 +56,18 @@ const rightPerWrong = 10
 /** An upper bound, so that an attacker cannot raise the threshold by signing in to their own accounts. */
 const wrongMost = 2_400
 
-const ofInbox: readonly Threshold[] = [
+const thresholds: readonly Threshold[] = [
   { on: 'address', count: 'inbox_hour', max: 20, withinMs: hour },
   { on: 'address', count: 'inbox_day', max: 50, withinMs: day },
-]
-const network = { shortMax: 100, shortMs: 10 * minute, longMax: 300, longMs: day }
-const ofAskingNetwork: readonly Threshold[] = [
-  { on: 'network', count: 'asked_ten_minutes', max: network.shortMax, withinMs: network.shortMs },
-  { on: 'network', count: 'asked_day', max: network.longMax, withinMs: network.longMs },
-]
-const ofAnsweringNetwork: readonly Threshold[] = [
-  { on: 'network', count: 'answered_ten_minutes', max: network.shortMax, withinMs: network.shortMs },
-  { on: 'network', count: 'answered_day', max: network.longMax, withinMs: network.longMs },
-]
-const ofService: readonly Threshold[] = [
+  { on: 'network', count: 'answered_ten_minutes', max: 100, withinMs: 10 * minute },
+  { on: 'network', count: 'answered_day', max: 300, withinMs: day },
   { on: 'service', count: 'wrong_hour', right: 'right_hour', max: 500, withinMs: hour },
   { on: 'service', count: 'wrong_day', right: 'right_day', max: 2_000, withinMs: day },
+  { on: 'network', count: 'asked_ten_minutes', max: 100, withinMs: 10 * minute },
+  { on: 'network', count: 'asked_day', max: 300, withinMs: day },
 ]
+const ofService = thresholds.filter(({ on }) => on === 'service')
+const isOfAsking = ({ count }: Threshold) => count.startsWith('asked')
 
 type Counts = Partial<AnswerCounts> & ServiceCounts
 
@@ -87,8 +82,7 @@ const isReached = (counts: Counts) => (one: Threshold) => (counts[one.count] ?? 
 export const isCalm = (counts: ServiceCounts) => !ofService.some(isReached(counts))
 
 /** While somebody guesses codes of this inbox, from this network or across the whole service. */
-const isUnderAttack = (counts: GuessCounts) =>
-  [...ofInbox, ...ofAskingNetwork, ...ofService].some(isReached(counts))
+const isUnderAttack = (counts: GuessCounts) => thresholds.some(isReached(counts))
 
 /** With this many open challenges, an inbox gets longer codes for new ones. */
 const openChallengesMax = 3
@@ -101,12 +95,11 @@ export function attacksBegunBy(
   before: AnswerCounts,
   { askedFrom, answeredFrom }: { askedFrom: string; answeredFrom: string },
 ): Attack[] {
-  const asking = askedFrom === answeredFrom ? [] : ofAskingNetwork
-  return [...ofInbox, ...ofAnsweringNetwork, ...ofService, ...asking].flatMap((one) => {
+  const isOne = askedFrom === answeredFrom
+  return thresholds.flatMap((one) => {
     const wrongCodes = before[one.count] + 1
-    const max = maxOf(one, before)
-    if (wrongCodes < max || wrongCodes - 1 >= max) return []
-    const network = asking.includes(one) ? askedFrom : answeredFrom
+    if (wrongCodes !== maxOf(one, before) || (isOne && isOfAsking(one))) return []
+    const network = isOfAsking(one) ? askedFrom : answeredFrom
     return [{ on: one.on, network, wrongCodes, withinMinutes: one.withinMs / minute }]
   })
 }

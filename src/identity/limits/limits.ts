@@ -65,9 +65,11 @@ type CodeAsks = {
   readonly inboxLock?: Ask<unknown>
   readonly moverLock?: Ask<unknown>
   readonly counts?: Ask<CodeCounts>
+  readonly guesses?: Ask<GuessCounts | undefined>
 }
 
-type WrongAsks = {
+type AnswerAsks = {
+  readonly service?: Ask<ServiceCounts | undefined>
   readonly wrongLock?: Ask<unknown>
   readonly wrong?: Ask<AnswerCounts | undefined>
   readonly exhausted?: Ask<{ full_at: number } | undefined>
@@ -160,21 +162,18 @@ export class Limits {
 
   /** For the decision that sends a code; nothing if there are no limits. */
   codeAsks(ask: CodeAsk, now: number): CodeAsks {
-    return this.#enabled ? { ...locksOfCode(ask), counts: readCodeCounts(ask, now) } : {}
+    if (!this.#enabled) return {}
+    const guesses = readGuessCounts(ask.inbox, ask.network, now)
+    return { ...locksOfCode(ask), counts: readCodeCounts(ask, now), guesses }
   }
 
-  /** For the decision that opens a challenge. */
-  guessAsks({ inbox, network }: CodeAsk, now: number): { guesses?: Ask<GuessCounts | undefined> } {
-    return this.#enabled ? { guesses: readGuessCounts(inbox, network, now) } : {}
-  }
-
-  /** For a decision about an open challenge. */
-  serviceAsks(now: number): { service?: Ask<ServiceCounts | undefined> } {
+  /** For the decision about a right answer, which need not wait until wrong ones are counted. */
+  rightAsks(now: number): AnswerAsks {
     return this.#enabled ? { service: readServiceCounts(now) } : {}
   }
 
-  /** For the decision about an answer that may be wrong. */
-  wrongAsks(challengeId: string, answeredFrom: string, now: number): WrongAsks {
+  /** For the decision about an answer that is wrong or cannot be used. */
+  wrongAsks(challengeId: string, answeredFrom: string, now: number): AnswerAsks {
     if (!this.#enabled) return {}
     return {
       wrongLock: lockWrongAnswers(now),

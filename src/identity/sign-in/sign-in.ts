@@ -172,7 +172,6 @@ export class SignIn {
     const opening = decision(
       {
         ...limits.codeAsks(ask, now),
-        ...limits.guessAsks(ask, now),
         open: readOpenChallenges(ask.inbox, now),
       },
       ({ counts, guesses, open }) => {
@@ -209,9 +208,9 @@ export class SignIn {
 
     const sendId = newIdAt(now)
     const again = decision(
-      { challenge: lockChallenge(sessionId), ...limits.codeAsks(ask, now), ...limits.serviceAsks(now) },
-      ({ challenge, counts, service }): Outcome<Resent | null> => {
-        const resend = resendOf(challenge, { whose, isCalm: isCalmWith(service) }, now)
+      { challenge: lockChallenge(sessionId), ...limits.codeAsks(ask, now) },
+      ({ challenge, counts, guesses }): Outcome<Resent | null> => {
+        const resend = resendOf(challenge, { whose, isCalm: isCalmWith(guesses) }, now)
         if (resend.is !== 'due') return { result: { resend, challenge } }
         const taken = codeTaken(ask, counts, now)
         if (!taken) return { result: null }
@@ -342,9 +341,7 @@ export class SignIn {
     const id = isId(sessionId) ? sessionId : ''
     const asks = {
       challenge: lockChallenge(id),
-      ...limits.serviceAsks(now),
-      // A right answer need not wait until wrong ones are counted.
-      ...(attempt.effect ? {} : limits.wrongAsks(id, caller.network.fingerprint, now)),
+      ...(attempt.effect ? limits.rightAsks(now) : limits.wrongAsks(id, caller.network.fingerprint, now)),
     }
     const none: Decision<T | null> = { asks: [], rule: () => ({ result: null }) }
     const claimBy = attempt.repeatedBy ?? newId()
@@ -353,7 +350,7 @@ export class SignIn {
       attempt.effect ?? none,
       ({ challenge, service, wrong, exhausted }, effect): Outcome<Judged<T>> => {
         const used = effect()
-        const isCalm = isCalmWith(service)
+        const isCalm = isCalmWith(wrong ?? service)
         const canBeUsed = used.result !== null
         const answer = { ...attempt, digits: digitsIn(attempt.guess.code), canBeUsed, isCalm }
         const verdict = verdictOn(challenge, answer, now)
