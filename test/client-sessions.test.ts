@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import pg from 'pg'
-import { endSessions, insertSession, startClientSession } from '../src/identity/session/store.ts'
-import { always, type Db, type Statement } from '../src/platform/db/db.ts'
+import { endSessions, Sessions } from '../src/identity/session/session.ts'
+import { insertSession } from '../src/identity/session/store.ts'
+import type { Db, Row, Statement } from '../src/platform/db/db.ts'
+import type { Decision } from '../src/platform/db/decision.ts'
 import { migrate } from '../src/platform/db/migrate.ts'
 import { openDb } from '../src/platform/db/open.ts'
 import { bySystem } from '../src/platform/lib/by.ts'
@@ -46,7 +48,7 @@ async function inWorld(engine: Engine, work: (world: World) => Promise<void>): P
            values ($1, 'veterinarian', 'active', $2, $2, 'Ada', 'Marsh', 0, 0)`,
           [personId, address],
         )
-        const about = { id, role: 'veterinarian', personId, addressKey: address } as const
+        const about = { id, role: 'veterinarian', personId } as const
         const session = { ...about, device: '', method: 'code', now, expiresAt: now + day } as const
         await db.tx(insertSession(session, bySystem))
         return { id, personId }
@@ -68,20 +70,11 @@ async function inWorld(engine: Engine, work: (world: World) => Promise<void>): P
   }
 }
 
-const started = (startedFrom: string) =>
-  startClientSession(
-    {
-      id: newId(),
-      clientId,
-      scope: 'openid',
-      startedFrom,
-      language: 'en',
-      offline: false,
-      now,
-      expiresAt: now + day,
-    },
+const sessions = new Sessions({} as never)
+const starting = ({ id: startedFrom, personId }: { id: string; personId: string }) =>
+  sessions.startingAtClient(
+    { id: newId(), clientId, personId, scope: 'openid', startedFrom, language: 'en', offline: false, now },
     bySystem,
-    always,
   )
 
 const endings = {
@@ -97,24 +90,32 @@ for (const engine of engines)
       inWorld(engine, async ({ db, parent, children }) => {
         for (let round = 0; round < 40; round++) {
           const from = await parent()
-          const starts = Array.from({ length: 4 }, () => db.tx(started(from.id)))
+          const starts = Array.from({ length: 4 }, () => db.decide(starting(from)))
           const ends = Array.from({ length: 2 }, () => db.tx(end(from)))
           await Promise.all(round % 2 ? [...starts, ...ends] : [...ends, ...starts])
           for (const child of await children(from.id)) assert.deepEqual(child, told)
         }
       }))
 
+type Run = (one: Statement) => Promise<Row[]>
+
+async function carryOut(run: Run, { asks, rule }: Decision<unknown>): Promise<void> {
+  const rows: Row[][] = []
+  for (const { lock, question } of asks)
+    rows.push(await run(lock === null ? question : { ...question, sql: `${question.sql} for update` }))
+  for (const write of rule(rows).writes ?? []) await run(write)
+}
+
 suite('On PostgreSQL', onPostgres, () => {
   /** Runs these statements of a transaction, one by one, in a connection of its own. */
-  async function heldOpen<T>(
-    url: string,
-    work: (run: (one: Statement) => Promise<unknown>) => Promise<T>,
-  ): Promise<T> {
+  async function heldOpen<T>(url: string, work: (run: Run) => Promise<T>): Promise<T> {
     const connection = new pg.Client({ connectionString: url })
     await connection.connect()
     try {
       await connection.query('begin')
-      const result = await work(({ sql, postgres, params }) => connection.query(postgres ?? sql, [...params]))
+      const result = await work(
+        async ({ sql, postgres = sql, params }) => (await connection.query(postgres, [...params])).rows,
+      )
       await connection.query('commit')
       return result
     } finally {
@@ -131,15 +132,15 @@ suite('On PostgreSQL', onPostgres, () => {
     test(`One that is started while its parent is ended by ${how} does not start`, () =>
       inWorld('postgres', async ({ db, url, parent, children }) => {
         const from = await parent()
-        const starting = await heldOpen(url, async (run) => {
+        const { start } = await heldOpen(url, async (run) => {
           const [first, ...rest] = end(from)
           await run(first!)
-          const start = db.tx(started(from.id))
+          const start = db.decide(starting(from))
           await untilOneWaits(db)
           for (const one of rest) await run(one)
           return { start }
         })
-        await starting.start
+        assert.equal(await start, null)
         assert.deepEqual(await children(from.id), [])
       }))
 
@@ -147,7 +148,7 @@ suite('On PostgreSQL', onPostgres, () => {
       inWorld('postgres', async ({ db, url, parent, children }) => {
         const from = await parent()
         const ending = await heldOpen(url, async (run) => {
-          for (const one of started(from.id)) await run(one)
+          await carryOut(run, starting(from))
           const ended = db.tx(end(from))
           await untilOneWaits(db)
           return { ended }

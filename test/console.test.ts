@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { suite, test } from 'node:test'
 import type { Browser, Page, Request } from 'playwright-core'
-import { always } from '../src/platform/db/db.ts'
 import { byOperator, bySystem } from '../src/platform/lib/by.ts'
 import { day, minute } from '../src/platform/lib/clock.ts'
 import { newId } from '../src/platform/lib/random.ts'
@@ -424,17 +423,18 @@ suite('The console', inBrowser, () => {
       ['ada', 'bo'].map((name) => service.signIn(`${name}@applications.example`, freshNetwork())),
     )
     const now = service.clock.now()
-    for (const { sessionId: startedFrom } of people) {
+    for (const { sessionId: startedFrom, userId: personId } of people) {
       const session = {
         id: newId(),
         clientId,
+        personId,
         scope: 'openid',
         startedFrom,
         language: 'en',
         offline: false,
         now,
       }
-      await db.tx(sessions.startAtClient(session, 'veterinarian', bySystem, always))
+      await db.decide(sessions.startingAtClient(session, bySystem))
     }
     await db.run(
       `insert into logout_call (session_id, client_id, uri, person_id, attempts, next_at, created_at, tried_at, status, error, ended_at, outcome)

@@ -1,8 +1,8 @@
 /** Keys and the secret change while the service serves, and nobody notices. */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
+import { resealSigningKey, signingKeys } from '../src/identity/session/key-store.ts'
 import { SigningKeys } from '../src/identity/session/keys.ts'
-import { resealSigningKey, signingKeys } from '../src/identity/session/store.ts'
 import { byOperator } from '../src/platform/lib/by.ts'
 import { day, minute } from '../src/platform/lib/clock.ts'
 import { secretsFrom } from '../src/platform/lib/secret.ts'

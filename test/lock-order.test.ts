@@ -7,7 +7,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'
 import { codeTaken, Limits, networkPolicies } from '../src/identity/limits/limits.ts'
-import { endSessions } from '../src/identity/session/store.ts'
+import { endSessions } from '../src/identity/session/session.ts'
 import { claimMails, pruneMail, tryAllNow } from '../src/messages/mail/store.ts'
 import {
   claimLines,

@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { digestOf, registrationOf, secretIsRight } from '../../src/identity/clients/client.ts'
 import { type ClientKind, hasSecret } from '../../src/identity/clients/kinds.ts'
 import { accessTtlMs } from '../../src/identity/session/session.ts'
-import { always, type Db } from '../../src/platform/db/db.ts'
+import type { Db } from '../../src/platform/db/db.ts'
 import { bySystem } from '../../src/platform/lib/by.ts'
 import type { Clock } from '../../src/platform/lib/clock.ts'
 import { newId } from '../../src/platform/lib/random.ts'
@@ -199,13 +199,14 @@ export async function clientToken(
   const session = {
     id,
     clientId,
+    personId: from.userId,
     scope,
     startedFrom: from.sessionId,
     language: 'en',
     offline: false,
     now: service.clock.now(),
   }
-  await db.tx(sessions.startAtClient(session, role, bySystem, always))
+  await db.decide(sessions.startingAtClient(session, bySystem))
   const about = { sub: from.userId, sid: id, roles: [role], jti: newId(), clientId, scope }
   return sessions.accessToken({ ...about, audience: audienceOf(service) })
 }

@@ -3,11 +3,11 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Db } from '../../platform/db/db.ts'
 import { newToken } from '../../platform/lib/random.ts'
 import type { Role } from '../../roles.ts'
-import type { Person } from '../people/people.ts'
+import type { Admission } from '../session/session.ts'
 import type { ClientKind, Consent, IdTokenAlg } from './kinds.ts'
 import { type ClientRow, clientRow, pageClients } from './store.ts'
 
-export interface Client {
+export interface Client extends Admission {
   readonly id: string
   readonly name: string
   readonly kind: ClientKind
@@ -25,8 +25,6 @@ export interface Client {
   readonly pkce: boolean
   readonly claimsInIdToken: boolean
   readonly idTokenAlg: IdTokenAlg
-  /** Whether veterinarians may sign in there whom the school has not verified. Null if nobody has decided: then they may. */
-  readonly unverifiedVeterinarians: boolean | null
   readonly createdAt: number
   readonly lastUsedAt: number | null
   readonly disabledAt: number | null
@@ -68,16 +66,6 @@ export function clientOf(row: ClientRow): Client {
     lastUsedAt: row.last_used_at,
     disabledAt: row.disabled_at,
   }
-}
-
-/** Why somebody may not sign in at a client; null if they may. The rule is in SQL, too (session/store.ts). */
-export function refusalOf(
-  { roles, unverifiedVeterinarians }: Client,
-  { role, verified_at }: Pick<Person, 'role' | 'verified_at'>,
-): 'role' | 'unverified' | null {
-  if (!roles.includes(role)) return 'role'
-  const isUnverified = role === 'veterinarian' && verified_at === null
-  return isUnverified && unverifiedVeterinarians === false ? 'unverified' : null
 }
 
 export const digestOf = (secret: string) => createHash('sha256').update(secret).digest('base64url')

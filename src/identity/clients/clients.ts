@@ -7,7 +7,8 @@
  */
 import { AppError, invalidField } from '../../errors.ts'
 import { parseUrl } from '../../messages/webhooks/webhooks.ts'
-import type { Db } from '../../platform/db/db.ts'
+import type { Db, Statement } from '../../platform/db/db.ts'
+import { decision } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
 import { type Clock, day, timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
 import { nearest } from '../../platform/lib/nearest.ts'
@@ -16,7 +17,7 @@ import { isId, newId, newToken } from '../../platform/lib/random.ts'
 import { roles } from '../../roles.ts'
 import { parseName } from '../people/names.ts'
 import { namesOf } from '../people/people.ts'
-import { endSessions, ofUnverified } from '../session/session.ts'
+import { endSessions } from '../session/session.ts'
 import { clientOf, digestOf } from './client.ts'
 import {
   type ClientKind,
@@ -30,6 +31,7 @@ import {
   subjects,
 } from './kinds.ts'
 import { redirectFault } from './redirects.ts'
+import { canRotate, changesOf, clientsMax, closesToUnverified, hasRoom, turned } from './rules.ts'
 import {
   addClient,
   allClients,
@@ -38,13 +40,15 @@ import {
   type ClientRow,
   changeClient,
   consentsOf,
-  disableClient,
-  enableClient,
   failedCalls,
   forgetGrants,
+  lockClient,
+  lockClients,
+  readCount,
   removeClient,
   rotateClient,
   signedIn,
+  turnClient,
   type WatchedClient,
   watchedClient,
 } from './store.ts'
@@ -55,16 +59,14 @@ export {
   clientOf,
   digestOf,
   isPageOfClient,
-  refusalOf,
   registrationOf,
   secretIsRight,
   subjectOf,
 } from './client.ts'
 export { hasSecret, personScopes, scopesHere, serviceScopes } from './kinds.ts'
 export { redirectFault } from './redirects.ts'
-export { eraseConsents } from './store.ts'
+export { eraseConsents, readEnabled } from './store.ts'
 
-const clientsMax = 200
 const urisMax = 20
 export const overlapMaxMs = 30 * day
 export const defaultOverlapMs = 7 * day
@@ -139,23 +141,30 @@ export class Clients {
       secret_digest: secret === null ? null : digestOf(secret),
       created_at: clock.now(),
     }
-    const [, added] = await db.tx(addClient(client, clientsMax, by))
-    if (added!.length === 0)
+    const isAdded = await db.decide(
+      decision({ clients: lockClients(), count: readCount() }, ({ count }) =>
+        hasRoom(count!.n) ? { writes: addClient(client, by), result: true } : { result: false },
+      ),
+    )
+    if (!isAdded)
       throw new AppError('conflict', `There are already ${clientsMax} applications; remove one first.`)
     return { ...(await this.show(id)), secret }
   }
 
+  /** Two that change different fields at once do not undo each other. */
   async change(id: string, { enabled, ...fields }: Partial<ClientFields> & { enabled?: boolean }, by: By) {
-    const { db, clock } = this.#deps
-    const before = await this.#find(id)
-    const columns = Object.entries(changesOf(before, this.#columnsOf(before.kind, fields)))
-    const turn = enabled === true ? enableClient : disableClient
-    const isClosing = fields.unverifiedVeterinarians === false
-    await db.tx([
-      ...(isClosing ? endSessions({ clientId: id, when: ofUnverified }, 'revoked', clock.now(), by) : []),
-      ...(columns.length > 0 ? changeClient(this.#changeOf(id), Object.fromEntries(columns), by) : []),
-      ...(enabled === undefined ? [] : turn(this.#changeOf(id), by)),
-    ])
+    const { kind } = await this.#find(id)
+    const given = this.#columnsOf(kind, fields)
+    const [changed, turnedTo] = [this.#changeOf(id), this.#changeOf(id)]
+    await this.#decide(id, (client) => {
+      const to = turned(client, enabled)
+      const unverified = { clientId: id, ofUnverified: true } as const
+      return [
+        ...(closesToUnverified(given) ? endSessions(unverified, 'revoked', changed.now, by) : []),
+        ...changeClient(changed, changesOf(client, given), by),
+        ...(to === null ? [] : turnClient(turnedTo, to, by)),
+      ]
+    })
     return this.show(id)
   }
 
@@ -169,8 +178,12 @@ export class Clients {
     const secret = newToken()
     const bothUntil = overlapMs === 0 ? null : clock.now() + overlapMs
     const change = { ...this.#changeOf(id), from, to: digestOf(secret), bothUntil }
-    const [rotated] = await db.tx(rotateClient(change, by))
-    if (rotated!.length === 0)
+    const isRotated = await db.decide(
+      decision({ client: lockClient(id) }, ({ client }) =>
+        canRotate(client, from) ? { writes: rotateClient(change, by), result: true } : { result: false },
+      ),
+    )
+    if (!isRotated)
       throw new AppError('conflict', 'Somebody else has just rotated the secret of this application.')
     return { ...(await this.show(id)), secret }
   }
@@ -179,19 +192,19 @@ export class Clients {
   async signOut(id: string, by: By): Promise<number> {
     const { db, clock } = this.#deps
     await this.#find(id)
-    const grants = forgetGrants(id)
-    const results = await db.tx([...grants, ...endSessions({ clientId: id }, 'revoked', clock.now(), by)])
-    return results[grants.length]!.length
+    await db.tx(forgetGrants(id))
+    const [ended] = await db.tx(endSessions({ clientId: id }, 'revoked', clock.now(), by))
+    return ended!.length
   }
 
   /** Its sessions end first, and it is still told about them. */
   async remove(id: string, by: By): Promise<void> {
-    const { db, clock } = this.#deps
     await this.#find(id)
-    await db.tx([
+    const change = { ...this.#changeOf(id), eventId: `removed.${id}` }
+    await this.#decide(id, () => [
       ...forgetGrants(id),
-      ...endSessions({ clientId: id }, 'revoked', clock.now(), by),
-      ...removeClient({ ...this.#changeOf(id), eventId: `removed.${id}` }, by),
+      ...endSessions({ clientId: id }, 'revoked', change.now, by),
+      ...removeClient(change, by),
     ])
   }
 
@@ -216,6 +229,17 @@ export class Clients {
       })),
       next: rows.length > limit ? shown.at(-1)!.person_id : null,
     }
+  }
+
+  /** Writes nothing if somebody has removed the client meanwhile. */
+  #decide(id: string, writesOf: (client: ClientRow) => Statement[]): Promise<null> {
+    const { db } = this.#deps
+    return db.decide(
+      decision({ client: lockClient(id) }, ({ client }) => ({
+        writes: client ? writesOf(client) : [],
+        result: null,
+      })),
+    )
   }
 
   #changeOf(id: string) {
@@ -346,19 +370,6 @@ function defaultsOf(kind: ClientKind) {
     id_token_alg: 'ES256',
     unverified_veterinarians: 0,
   }
-}
-
-/** What differs from before. Veterinarians are not kept where none could sign in. */
-function changesOf(before: ClientRow, given: Partial<ClientColumns>): Partial<ClientColumns> {
-  const isNewThere = given.roles !== undefined && !before.roles.includes('veterinarian')
-  const columns = {
-    ...(isNewThere && before.unverified_veterinarians === null && { unverified_veterinarians: 0 }),
-    ...given,
-  }
-  const changed = Object.entries(columns).filter(
-    ([column, value]) => before[column as keyof ClientColumns] !== value,
-  )
-  return Object.fromEntries(changed)
 }
 
 const wrong = (field: string, detail: string) => invalidField({ pointer: `#/${field}`, detail })

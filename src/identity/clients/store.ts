@@ -1,13 +1,13 @@
-import { eventsFrom } from '../../messages/events/events.ts'
+import { eventHappened, eventsFrom } from '../../messages/events/events.ts'
 import {
   always,
   type Condition,
   type Db,
-  locking,
   type Statement,
   statement,
   type Value,
 } from '../../platform/db/db.ts'
+import { lockAll, lockOne, readOne } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
 import type { Role } from '../../roles.ts'
 import type { ClientKind, Consent, IdTokenAlg } from './kinds.ts'
@@ -143,28 +143,26 @@ export interface NewClientRow extends ClientColumns {
   readonly created_at: number
 }
 
-/** PostgreSQL cannot tell the types of parameters that are selected. */
-const castTo: Partial<Record<string, string>> = {
-  pkce: 'integer',
-  claims_in_id_token: 'integer',
-  unverified_veterinarians: 'integer',
-  created_at: 'bigint',
-}
+/** All of them, so that two that are added at once do not both take the last place. */
+export const lockClients = () => lockAll<{ id: string }>('client', 'select id from client order by id')
+/** With a lock of them all: those that were added meanwhile are not locked. */
+export const readCount = () => readOne<{ n: number }>('select count(*) as n from client')
 
-/** Returns no row if there are `max` clients. */
-export function addClient(client: NewClientRow, max: number, by: By): Statement[] {
+export const lockClient = (id: string) =>
+  lockOne<ClientRow>('client', `select ${clientColumns} from client where id = $1`, id)
+
+export const readEnabled = (id: string) =>
+  readOne<{ id: string }>('select id from client where id = $1 and disabled_at is null', id)
+
+export function addClient(client: NewClientRow, by: By): Statement[] {
   const columns = Object.keys(client)
-  const values = columns.map((column, i) => `cast($${i + 1} as ${castTo[column] ?? 'text'})`)
+  const places = columns.map((_, i) => `$${i + 1}`)
   return [
-    // Two that are added at once must not both take the last place.
-    locking('select id from client order by id'),
     statement(
-      `insert into client (${columns.join(', ')}) select ${values.join(', ')}
-       where (select count(*) from client) < $${columns.length + 1} returning id`,
+      `insert into client (${columns.join(', ')}) values (${places.join(', ')})`,
       ...(Object.values(client) as Value[]),
-      max,
     ),
-    clientEvent('client.added', by, { eventId: `added.${client.id}`, id: client.id, now: client.created_at }),
+    clientEvent('added', by, { eventId: `added.${client.id}`, id: client.id, now: client.created_at }),
   ]
 }
 
@@ -176,75 +174,44 @@ interface Change {
 
 type ClientEvent = 'added' | 'changed' | 'rotated' | 'disabled' | 'enabled' | 'removed'
 
-/** If the client exists, and `when` is true of it. */
-function clientEvent(
-  type: `client.${ClientEvent}`,
-  by: By,
-  { eventId, id, now }: Change,
-  when = 'true',
-  ...params: Value[]
-): Statement {
-  return eventsFrom(
-    type,
-    by,
-    {
-      id: 'cast($1 as text)',
-      at: 'cast($2 as bigint)',
-      data: `'{"clientId":"' || id || '"}'`,
-    },
-    `from client where id = $3 and ${when}`,
-    eventId,
-    now,
-    id,
-    ...params,
-  )
+function clientEvent(type: ClientEvent, by: By, { eventId, id, now }: Change): Statement {
+  return eventHappened(`client.${type}`, by, { id: eventId, at: now, data: { clientId: id } })
 }
 
-/** Two that change different columns at once do not undo each other. */
 export function changeClient(change: Change, columns: Partial<ClientColumns>, by: By): Statement[] {
+  const entries = Object.entries(columns)
+  if (entries.length === 0) return []
   return [
-    ...Object.entries(columns).map(([column, value]) =>
+    ...entries.map(([column, value]) =>
       statement(`update client set ${column} = $1 where id = $2`, value, change.id),
     ),
-    clientEvent('client.changed', by, change),
+    clientEvent('changed', by, change),
   ]
 }
 
-/** Returns no row if somebody else has changed the secret. */
+/** The former secret, `from`, works until `bothUntil`, if that is not null. */
 export function rotateClient(
   r: Change & { from: string; to: string; bothUntil: number | null },
   by: By,
 ): Statement[] {
   return [
     statement(
-      `update client set secret_before = case when cast($1 as bigint) is null then null else secret_digest end,
-         secret_before_until = cast($1 as bigint), secret_digest = $2
-       where id = $3 and secret_digest = $4 returning id`,
-      r.bothUntil,
+      'update client set secret_digest = $1, secret_before = $2, secret_before_until = $3 where id = $4',
       r.to,
+      r.bothUntil === null ? null : r.from,
+      r.bothUntil,
       r.id,
-      r.from,
     ),
-    clientEvent('client.rotated', by, r, 'secret_digest = $4', r.to),
+    clientEvent('rotated', by, r),
   ]
 }
 
 /** Tokens of a disabled client are refused. */
-export function disableClient(change: Change, by: By): Statement[] {
+export function turnClient(change: Change, to: 'enabled' | 'disabled', by: By): Statement[] {
+  const disabledAt = to === 'disabled' ? change.now : null
   return [
-    clientEvent('client.disabled', by, change, 'disabled_at is null'),
-    statement(
-      'update client set disabled_at = $1 where id = $2 and disabled_at is null',
-      change.now,
-      change.id,
-    ),
-  ]
-}
-
-export function enableClient(change: Change, by: By): Statement[] {
-  return [
-    clientEvent('client.enabled', by, change, 'disabled_at is not null'),
-    statement('update client set disabled_at = null where id = $1', change.id),
+    statement('update client set disabled_at = $1 where id = $2', disabledAt, change.id),
+    clientEvent(to, by, change),
   ]
 }
 
@@ -256,7 +223,7 @@ export function forgetGrants(id: string): Statement[] {
   ]
 }
 
-/** After its sessions have ended. The last statement returns a row if it was there. */
+/** After its sessions have ended. */
 export function removeClient(change: Change, by: By): Statement[] {
   return [
     eventsFrom(
@@ -274,8 +241,8 @@ export function removeClient(change: Change, by: By): Statement[] {
       change.id,
     ),
     statement('delete from consent where client_id = $1', change.id),
-    clientEvent('client.removed', by, change),
-    statement('delete from client where id = $1 returning id', change.id),
+    statement('delete from client where id = $1', change.id),
+    clientEvent('removed', by, change),
   ]
 }
 

@@ -11,13 +11,14 @@
  */
 import { AppError } from '../../errors.ts'
 import type { Db, Statement } from '../../platform/db/db.ts'
+import { decision } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
 import { type Clock, hour, second } from '../../platform/lib/clock.ts'
 import { newToken } from '../../platform/lib/random.ts'
-import { type Client, clientById, digestOf, refusalOf, subjectOf } from '../clients/clients.ts'
+import { type Client, clientById, digestOf, readEnabled, subjectOf } from '../clients/clients.ts'
 import type { Passkeys } from '../passkeys/passkeys.ts'
-import type { Roles } from '../people/people.ts'
-import type { SessionAndPerson, Sessions } from '../session/session.ts'
+import { personLock, type Roles, readAccount } from '../people/people.ts'
+import { isAlive, lockSession, refusalOf, type SessionAndPerson, type Sessions } from '../session/session.ts'
 import {
   type AnswerCode,
   type AuthorizeRequest,
@@ -36,7 +37,9 @@ import {
   insertCode,
   pruneAsks,
   pruneCodes,
+  readConsent,
 } from './authorize-store.ts'
+import { consentWith, covers, grantedTo, isTooOld } from './rules.ts'
 
 const codeTtlMs = 60 * second
 const askTtlMs = hour
@@ -108,7 +111,7 @@ export class Authorization {
     const session = await this.#sessionOf(token)
     if (session === null) return this.#signIn(request, answer.query)
     this.#deps.limits.countSession(session.session_id)
-    const scopes = grantedTo(session, request.scopes)
+    const scopes = grantedTo(session.role, request.scopes)
     const need = await this.#need({ ...request, scopes }, answer, session)
     if (need) return need
     const goal = await this.#issue({ ...request, scopes }, answer, session, by)
@@ -200,21 +203,37 @@ export class Authorization {
   ): Promise<Goal | null> {
     const { db, clock, issuer } = this.#deps
     const { client, redirectUri, codeChallenge, nonce, scopes } = request
+    const { session_id: sessionId, id: personId } = session
     const now = clock.now()
     const code = newToken()
-    const digest = digestOf(code)
-    const { session_id: sessionId, id: personId } = session
-    const issued = { clientId: client.id, redirectUri, codeChallenge, nonce, language, sessionId, now }
-    const before = confirmed ? (await consentOf(db, personId, client.id))?.scope : undefined
-    const isNew = confirmed && !covers(before, scopes)
-    const allowed = [...new Set([...(before?.split(' ') ?? []), ...scopes])].join(' ')
-    const consent = { personId, clientId: client.id, scope: allowed, now }
-    const [inserted] = await db.tx([
-      insertCode({ ...issued, digest, scope: scopes.join(' '), expiresAt: now + codeTtlMs }),
-      forgetAsk(digestOf(query), digest),
-      ...(isNew ? giveConsent(consent, by, digest) : []),
-    ])
-    return inserted!.length === 0 ? null : answering(request, issuer, { code })
+    const of = { clientId: client.id, personId }
+    const issued = { ...of, redirectUri, codeChallenge, nonce, language, sessionId }
+    const asks = {
+      person: personLock(personId),
+      session: lockSession(sessionId),
+      account: readAccount(session.role, personId),
+      enabled: readEnabled(client.id),
+      consent: readConsent(personId, client.id),
+    }
+    const isIssued = await db.decide(
+      decision(asks, ({ session, account, enabled, consent }) => {
+        const isOver = !isAlive(session, now) || account?.status !== 'active'
+        if (isOver || !enabled) return { result: false }
+        const allowed = confirmed ? consentWith(consent?.scope, scopes) : null
+        const writes = [
+          insertCode({
+            ...issued,
+            digest: digestOf(code),
+            scope: scopes.join(' '),
+            expiresAt: now + codeTtlMs,
+          }),
+          forgetAsk(digestOf(query)),
+          ...(allowed === null ? [] : giveConsent({ ...of, scope: allowed, now }, consent, by)),
+        ]
+        return { writes, result: true }
+      }),
+    )
+    return isIssued ? answering(request, issuer, { code }) : null
   }
 
   sweep(now: number): Statement[] {
@@ -227,18 +246,3 @@ export class Authorization {
 }
 
 const asking = ({ client, scopes }: AuthorizeRequest, need: Need['need']): Need => ({ need, client, scopes })
-
-function isTooOld({ prompt, maxAge }: AuthorizeRequest, { auth_at }: SessionAndPerson, now: number): boolean {
-  if (prompt.has('login') || maxAge === 0) return true
-  return maxAge !== null && (auth_at === null || now - auth_at > maxAge * second)
-}
-
-/** Nobody who works with other people's data stays signed in at a client after leaving the console. */
-function grantedTo({ role }: SessionAndPerson, scopes: readonly string[]): readonly string[] {
-  return role === 'staff' ? scopes.filter((scope) => scope !== 'offline_access') : scopes
-}
-
-function covers(given: string | undefined, scopes: readonly string[]): boolean {
-  const allowed = given?.split(' ') ?? []
-  return scopes.every((scope) => allowed.includes(scope))
-}

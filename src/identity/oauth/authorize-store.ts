@@ -1,8 +1,8 @@
 /** Codes for clients, requests for a new proof, and consents. */
-import { eventsFrom, happened } from '../../messages/events/events.ts'
-import { type Condition, type Db, prune, type Statement, statement } from '../../platform/db/db.ts'
+import { eventHappened } from '../../messages/events/events.ts'
+import { type Db, prune, type Statement, statement } from '../../platform/db/db.ts'
+import { readOne } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
-import { accounts } from '../people/people.ts'
 
 export interface NewCode {
   readonly digest: string
@@ -12,37 +12,28 @@ export interface NewCode {
   readonly scope: string
   readonly nonce: string | null
   readonly language: string
+  readonly personId: string
+  /** Of the portal. */
   readonly sessionId: string
-  readonly now: number
   readonly expiresAt: number
 }
 
-/** Returns a row if session, person and client are alive. */
 export function insertCode(code: NewCode): Statement {
   return statement(
     `insert into authorization_code (digest, client_id, redirect_uri, code_challenge, scope, nonce, language, person_id, parent_id, expires_at)
-     select $1, c.id, $2, $3, $4, $5, $10, s.person_id, s.id, cast($6 as bigint)
-     from session s join ${accounts} p on p.id = s.person_id join client c on c.id = $7
-     where s.id = $8 and s.client_id is null and s.ended_at is null and s.expires_at > $9
-       and p.status = 'active' and c.disabled_at is null
-     returning digest`,
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
     code.digest,
+    code.clientId,
     code.redirectUri,
     code.codeChallenge,
     code.scope,
     code.nonce,
-    code.expiresAt,
-    code.clientId,
-    code.sessionId,
-    code.now,
     code.language,
+    code.personId,
+    code.sessionId,
+    code.expiresAt,
   )
 }
-
-const codeExists = (digest: string): Condition => ({
-  sql: (n) => `exists (select 1 from authorization_code where digest = $${n})`,
-  params: [digest],
-})
 
 /** When a request first asked for a new proof: now, unless it did so within `withinMs`. */
 export async function askedAt(db: Db, digest: string, now: number, withinMs: number): Promise<number> {
@@ -57,9 +48,8 @@ export async function askedAt(db: Db, digest: string, now: number, withinMs: num
 }
 
 /** The same request again asks for another proof. */
-export function forgetAsk(digest: string, code: string): Statement {
-  const { sql, params } = codeExists(code)
-  return statement(`delete from authorization_ask where digest = $1 and ${sql(2)}`, digest, ...params)
+export function forgetAsk(digest: string): Statement {
+  return statement('delete from authorization_ask where digest = $1', digest)
 }
 
 export interface Consent {
@@ -68,12 +58,15 @@ export interface Consent {
   readonly given_at: number
 }
 
+const consent = 'select client_id, scope, given_at from consent where person_id = $1 and client_id = $2'
+
 export function consentOf(db: Db, personId: string, clientId: string): Promise<Consent | undefined> {
-  return db.one<Consent>(
-    'select client_id, scope, given_at from consent where person_id = $1 and client_id = $2',
-    [personId, clientId],
-  )
+  return db.one<Consent>(consent, [personId, clientId])
 }
+
+/** With a lock of the person. */
+export const readConsent = (personId: string, clientId: string) =>
+  readOne<Consent>(consent, personId, clientId)
 
 interface NewConsent {
   readonly personId: string
@@ -82,70 +75,46 @@ interface NewConsent {
   readonly now: number
 }
 
-/** With the code for which it was given. Of several at once for the same scopes, one counts and is an event. */
 export function giveConsent(
   { personId, clientId, scope, now }: NewConsent,
+  before: Consent | undefined,
   by: By,
-  code: string,
 ): Statement[] {
-  const issued = codeExists(code)
+  const sql = before
+    ? 'update consent set scope = $3, given_at = $4 where person_id = $1 and client_id = $2'
+    : 'insert into consent (person_id, client_id, scope, given_at) values ($1, $2, $3, $4)'
   return [
-    statement(
-      `insert into consent (person_id, client_id, scope, given_at)
-       select $1, $2, $3, cast($4 as bigint) where ${issued.sql(5)}
-       on conflict (person_id, client_id) do update set scope = excluded.scope, given_at = excluded.given_at
-       where consent.scope <> excluded.scope`,
+    statement(sql, personId, clientId, scope, now),
+    eventHappened('consent.given', by, {
+      id: `given.${personId}.${clientId}.${now}`,
+      at: now,
       personId,
-      clientId,
-      scope,
-      now,
-      ...issued.params,
-    ),
-    eventsFrom(
-      'consent.given',
-      by,
-      {
-        id: "'given.' || person_id || '.' || client_id || '.' || given_at",
-        at: 'given_at',
-        person: 'person_id',
-        data: 'cast($5 as text)',
-      },
-      'from consent where person_id = $1 and client_id = $2 and scope = $3 and given_at = $4',
-      personId,
-      clientId,
-      scope,
-      now,
-      JSON.stringify({ clientId, scope }),
-    ),
+      data: { clientId, scope },
+    }),
   ]
 }
 
-/** The event first, because it depends on the row. The second statement returns a row if there was one. */
-export function withdrawConsent(
-  { personId, clientId, eventId, now }: Omit<NewConsent, 'scope'> & { eventId: string },
-  by: By,
-): Statement[] {
-  const own = 'person_id = $1 and client_id = $2'
-  const withdrawn = happened(eventId)
+interface Withdrawal {
+  readonly personId: string
+  readonly clientId: string
+  readonly eventId: string
+  readonly now: number
+}
+
+/** Codes of a person that were not redeemed. */
+export function forgetCodes({ personId, clientId }: Withdrawal): Statement {
+  return statement(
+    'delete from authorization_code where person_id = $1 and client_id = $2 and used_at is null',
+    personId,
+    clientId,
+  )
+}
+
+/** After codes and sessions, as when a client is removed. */
+export function withdrawConsent({ personId, clientId, eventId, now }: Withdrawal, by: By): Statement[] {
   return [
-    eventsFrom(
-      'consent.withdrawn',
-      by,
-      { id: 'cast($3 as text)', at: 'cast($4 as bigint)', person: 'person_id', data: 'cast($5 as text)' },
-      `from consent where ${own}`,
-      personId,
-      clientId,
-      eventId,
-      now,
-      JSON.stringify({ clientId }),
-    ),
-    statement(`delete from consent where ${own} returning client_id`, personId, clientId),
-    statement(
-      `delete from authorization_code where ${own} and used_at is null and ${withdrawn.sql(3)}`,
-      personId,
-      clientId,
-      ...withdrawn.params,
-    ),
+    statement('delete from consent where person_id = $1 and client_id = $2', personId, clientId),
+    eventHappened('consent.withdrawn', by, { id: eventId, at: now, personId, data: { clientId } }),
   ]
 }
 

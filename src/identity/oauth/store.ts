@@ -1,5 +1,6 @@
 import { eventsFrom } from '../../messages/events/events.ts'
-import { type Condition, type Db, prune, type Row, type Statement, statement } from '../../platform/db/db.ts'
+import { type Db, prune, type Row, type Statement, statement } from '../../platform/db/db.ts'
+import { lockOne } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
 
 export interface CodeRow {
@@ -16,31 +17,19 @@ export interface CodeRow {
   readonly session_id: string | null
 }
 
+const code = `select client_id, redirect_uri, code_challenge, scope, nonce, language, person_id, parent_id, expires_at, used_at,
+  session_id from authorization_code where digest = $1`
+
 export function codeByDigest(db: Db, digest: string): Promise<CodeRow | undefined> {
-  return db.one<CodeRow>(
-    `select client_id, redirect_uri, code_challenge, scope, nonce, language, person_id, parent_id, expires_at, used_at,
-       session_id
-     from authorization_code where digest = $1`,
-    [digest],
-  )
+  return db.one<CodeRow>(code, [digest])
 }
 
-/** Uses a code up for the session that it is going to start. */
-export function claimCode(digest: string, sessionId: string, now: number): Statement {
-  return statement(
-    `update authorization_code set used_at = $1, session_id = $2
-     where digest = $3 and used_at is null and expires_at > $1 returning digest`,
-    now,
-    sessionId,
-    digest,
-  )
-}
+export const lockCode = (digest: string) => lockOne<CodeRow>('code', code, digest)
 
-export function codeStarted(digest: string, sessionId: string): Condition {
-  return {
-    sql: (n) => `exists (select 1 from authorization_code where digest = $${n} and session_id = $${n + 1})`,
-    params: [digest, sessionId],
-  }
+/** For the session that it starts. */
+export function useCode(digest: string, sessionId: string, now: number): Statement {
+  const sql = 'update authorization_code set used_at = $1, session_id = $2 where digest = $3'
+  return statement(sql, now, sessionId, digest)
 }
 
 const usedEveryMs = 60_000

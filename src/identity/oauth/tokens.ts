@@ -4,7 +4,8 @@
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { AppError, OAuthError } from '../../errors.ts'
-import type { Db } from '../../platform/db/db.ts'
+import type { Db, Statement } from '../../platform/db/db.ts'
+import { around, type Outcome } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
 import type { Clock } from '../../platform/lib/clock.ts'
 import { isToken, newId } from '../../platform/lib/random.ts'
@@ -12,6 +13,7 @@ import { readable } from '../../platform/lib/readable.ts'
 import { type Client, clientById, digestOf, scopesHere, subjectOf } from '../clients/clients.ts'
 import type { Facts, PersonInSession, Roles } from '../people/people.ts'
 import {
+  type AtClient,
   accessTtlMs,
   endSessions,
   type LiveSession,
@@ -21,21 +23,19 @@ import {
   signToken,
 } from '../session/session.ts'
 import { acrOf, amrOf, type Claims, claimsOf } from './claims.ts'
+import { type Redeemed, redemptionOf } from './rules.ts'
 import { type Introspection, UserInfo } from './schemas.ts'
 import { beyond, knownScopes } from './scopes.ts'
 import {
   addServiceToken,
   type CodeRow,
-  claimCode,
   codeByDigest,
-  codeStarted,
+  lockCode,
   noteClientUsed,
   pruneServiceTokens,
   removeServiceToken,
+  useCode,
 } from './store.ts'
-
-/** Of one person at one client; the oldest ends. */
-const sessionsMax = 50
 
 export interface TokensDeps {
   readonly db: Db
@@ -57,7 +57,7 @@ export interface ClientTokens {
   readonly refresh_token?: string
 }
 
-interface Redemption {
+interface CodeRequest {
   readonly code: string
   readonly redirectUri: string | undefined
   readonly verifier: string | undefined
@@ -67,6 +67,18 @@ const invalidGrant = (detail: string) => new OAuthError('invalid_grant', detail)
 const codeRefused = () =>
   invalidGrant('The code is unknown, has expired or was used, or is of another client.')
 
+function refusalOf(redeemed: Exclude<Redeemed, 'due'>): OAuthError {
+  if (redeemed === 'other-redirect')
+    return invalidGrant('redirect_uri is not the one of the authorization request.')
+  if (redeemed === 'wrong-verifier') return invalidGrant('code_verifier does not fit the code_challenge.')
+  return codeRefused()
+}
+
+/** The client is told: it did not end it. */
+function endStarted({ person_id: personId, session_id: id }: CodeRow, now: number, by: By): Statement[] {
+  return id === null ? [] : endSessions({ id, personId }, 'reuse', now, by)
+}
+
 export class Tokens {
   readonly #deps: TokensDeps
 
@@ -74,48 +86,37 @@ export class Tokens {
     this.#deps = deps
   }
 
-  async redeem(client: Client, { code, redirectUri, verifier }: Redemption, by: By): Promise<ClientTokens> {
+  /** Somebody else has a code that is used twice, so the session that it started may be theirs: it ends. */
+  async redeem(client: Client, { code, redirectUri, verifier }: CodeRequest, by: By): Promise<ClientTokens> {
     const { db, clock, sessions } = this.#deps
-    if (!isToken(code)) throw codeRefused()
     const digest = digestOf(code)
-    const row = await codeByDigest(db, digest)
+    const row = isToken(code) ? await codeByDigest(db, digest) : undefined
     if (row?.client_id !== client.id) throw codeRefused()
-    if (row.used_at !== null) return this.#usedTwice(row, by)
+    const { scope, nonce, person_id: personId, parent_id: startedFrom, language } = row
+    const verifierFits = fitsChallenge(row.code_challenge, verifier)
+    const redemption = { clientId: client.id, redirectUri, verifierFits }
     const now = clock.now()
-    if (row.expires_at <= now) throw codeRefused()
-    if (row.redirect_uri !== redirectUri)
-      throw invalidGrant('redirect_uri is not the one of the authorization request.')
-    checkVerifier(row.code_challenge, verifier)
-
-    const { scope, parent_id: startedFrom, language } = row
-    const session = { id: newId(), clientId: client.id, scope, startedFrom, language, now }
-    const person = await sessions.personOf(startedFrom)
-    if (!person) throw invalidGrant('The session has ended.')
+    const id = newId()
     const offline = scope.split(' ').includes('offline_access')
-    const [claimed, started] = await db.tx([
-      claimCode(digest, session.id, now),
-      ...sessions.startAtClient({ ...session, offline }, person.role, by, codeStarted(digest, session.id)),
-      ...endSessions(
-        { oldestOf: { personId: row.person_id, clientId: client.id, keep: sessionsMax } },
-        'revoked',
-        now,
-        by,
+    const started = { id, clientId: client.id, personId, scope, startedFrom, language, offline, now }
+    const { redeemed, session } = await db.decide(
+      around(
+        { code: lockCode(digest) },
+        sessions.startingAtClient(started, by),
+        ({ code }, start): Outcome<{ redeemed: Redeemed; session?: AtClient | null }> => {
+          const redeemed = redemptionOf(code, redemption, now)
+          if (redeemed === 'used') return { writes: endStarted(code!, now, by), result: { redeemed } }
+          if (redeemed !== 'due') return { result: { redeemed } }
+          const { writes = [], result: session } = start()
+          return { writes: [useCode(digest, id, now), ...writes], result: { redeemed, session } }
+        },
       ),
-      ...noteClientUsed(client, now),
-    ])
-    if (claimed!.length === 0) return this.#usedTwice((await codeByDigest(db, digest)) ?? row, by)
-    if (started!.length === 0) throw invalidGrant('The session has ended.')
+    )
+    if (redeemed !== 'due') throw refusalOf(redeemed)
+    await this.#noteUsed(client, now)
+    if (!session) throw invalidGrant('The session has ended.')
     this.#deps.signedIn?.(client.id)
-    return this.#reply(client, { ...person, session_id: session.id, language }, scope, {
-      nonce: row.nonce,
-      refreshToken: sessions.refreshTokenOf(session.id),
-    })
-  }
-
-  /** Somebody else has the code, so the session that it started may be theirs. The client is told: it did not end it. */
-  async #usedTwice({ person_id: id, session_id }: CodeRow, by: By): Promise<never> {
-    if (session_id !== null) await this.#deps.sessions.end({ id, session_id }, 'reuse', by)
-    throw codeRefused()
+    return this.#reply(client, session, scope, { nonce, refreshToken: sessions.refreshTokenOf(id) })
   }
 
   async refresh(client: Client, token: string, asked: string | undefined, by: By): Promise<ClientTokens> {
@@ -125,7 +126,7 @@ export class Tokens {
       by,
       (granted) => narrowed(granted, asked),
     )
-    await this.#deps.db.tx(noteClientUsed(client, this.#deps.clock.now()))
+    await this.#noteUsed(client, this.#deps.clock.now())
     return this.#reply(client, session, narrowed(session.scope!, asked), { nonce: null, refreshToken })
   }
 
@@ -198,13 +199,18 @@ export class Tokens {
     if (session && session.role !== 'service') await sessions.end(session, 'signed-out', by, client.id)
   }
 
+  /** On its own: whoever changes a client locks it first, and then its sessions. */
+  async #noteUsed(client: Client, now: number): Promise<void> {
+    await this.#deps.db.tx(noteClientUsed(client, now))
+  }
+
   sweep(now: number) {
     return [pruneServiceTokens(now)]
   }
 
   async #reply(
     client: Client,
-    session: Signed,
+    session: AtClient,
     scope: string,
     { nonce, refreshToken }: { nonce: string | null; refreshToken: string },
   ): Promise<ClientTokens> {
@@ -227,7 +233,7 @@ export class Tokens {
     }
   }
 
-  async #idToken(client: Client, session: Signed, scope: string, nonce: string | null): Promise<string> {
+  async #idToken(client: Client, session: AtClient, scope: string, nonce: string | null): Promise<string> {
     const { keys, clock, issuer } = this.#deps
     const claims = {
       iss: issuer,
@@ -258,9 +264,6 @@ export class Tokens {
   }
 }
 
-/** Somebody signed in at a client. */
-type Signed = PersonInSession & Pick<Session, 'session_id' | 'auth_at' | 'method' | 'language'>
-
 function bearer(access_token: string, scope: string) {
   return { access_token, token_type: 'Bearer', expires_in: accessTtlMs / 1000, scope } as const
 }
@@ -278,15 +281,14 @@ export function narrowed(granted: string, asked: string | undefined): string {
 const verifierPattern = /^[A-Za-z0-9._~-]{43,128}$/
 
 /** RFC 7636. A verifier without a challenge is refused, or a code could be swapped for one without. */
-function checkVerifier(challenge: string | null, verifier: string | undefined): void {
-  if (challenge === null && verifier === undefined) return
+function fitsChallenge(challenge: string | null, verifier: string | undefined): boolean {
+  if (challenge === null && verifier === undefined) return true
   const given = createHash('sha256')
     .update(verifier ?? '')
     .digest()
   const wanted = Buffer.from(challenge ?? '', 'base64url')
   const isRight = wanted.length === given.length && timingSafeEqual(wanted, given)
-  if (!isRight || !verifierPattern.test(verifier ?? ''))
-    throw invalidGrant('code_verifier does not fit the code_challenge.')
+  return isRight && verifierPattern.test(verifier ?? '')
 }
 
 /** Null if the token no longer works. */

@@ -30,7 +30,7 @@ import {
   revokeSigningKey,
   type SigningKeyRow,
   signingKeys,
-} from './store.ts'
+} from './key-store.ts'
 
 const rotateEveryMs = 90 * day
 const publishedBeforeMs = 10 * minute

@@ -6,18 +6,27 @@
 
 import { hash } from 'node:crypto'
 import { AppError } from '../../errors.ts'
-import type { Condition, Db, Statement } from '../../platform/db/db.ts'
+import type { Db, Statement } from '../../platform/db/db.ts'
 import { type Decision, decision } from '../../platform/db/decision.ts'
 import { inboxOf } from '../../platform/lib/address.ts'
 import type { Caller } from '../../platform/lib/bucket.ts'
 import { type By, bySelf, bySystem } from '../../platform/lib/by.ts'
-import { type Clock, day, hour, minute, second } from '../../platform/lib/clock.ts'
+import { type Clock, day, hour, minute } from '../../platform/lib/clock.ts'
 import { isId, newId } from '../../platform/lib/random.ts'
 import { Recent } from '../../platform/lib/recent.ts'
 import { fingerprint, type Secrets } from '../../platform/lib/secret.ts'
 import { type Method, type Role, roles } from '../../roles.ts'
 import type { Limits } from '../limits/limits.ts'
-import { activation, canSignIn, type Person, personLock, type Roles, readAccount } from '../people/people.ts'
+import {
+  activation,
+  canSignIn,
+  type Person,
+  type PersonInSession,
+  personLock,
+  type Roles,
+  readAccount,
+} from '../people/people.ts'
+import { endSessions } from './ending.ts'
 import {
   type AccessClaims,
   type Issuer,
@@ -28,21 +37,22 @@ import {
 } from './jwt.ts'
 import type { SigningKeys } from './keys.ts'
 import { readRefreshToken, refreshToken } from './refresh.ts'
-import { isAlive, isLive } from './rules.ts'
+import { canStartAtClient, isAlive, isLive, isUsable, keepsSession, refreshOf } from './rules.ts'
 import {
   clientOfSession,
   type EndReason,
-  endSessions,
   insertSession,
   type LiveSession,
   liveServiceToken,
   liveSession,
   lockSession,
   type NamedSession,
-  type NewClientSession,
   type NewSession,
   provedAgain,
   pruneSessions,
+  readOpenAt,
+  readPerson,
+  readRegistered,
   rotate,
   type ServiceToken,
   type Session,
@@ -50,20 +60,21 @@ import {
   seen,
   sessionById,
   sessionsOf,
-  startClientSession,
 } from './store.ts'
 
+export { atStrictClients, endSessions, ofUnverified } from './ending.ts'
 export { historyOf } from './history.ts'
 export { type ForeignKeys, signToken, verifyForeignToken } from './jwt.ts'
 export type { SigningKeys } from './keys.ts'
-export { isAlive } from './rules.ts'
+export { type Admission, isAlive, refusalOf } from './rules.ts'
 export type { LiveSession, Session, SessionAndPerson } from './store.ts'
-export { atStrictClients, endSessions, lockSession, ofUnverified } from './store.ts'
+export { lockSession } from './store.ts'
 
 export const accessTtlMs = 15 * minute
-const graceMs = 30 * second
 const seenEveryMs = minute
 const verifiedMax = 50_000
+/** Of one person at one client; the oldest ends. */
+const sessionsAtClientMax = 50
 
 /** How long a session lasts without use, and in all. */
 const lifetimes: Readonly<Record<Role, { readonly idleMs: number; readonly maxMs: number }>> = {
@@ -106,6 +117,23 @@ export interface NewProof {
   readonly method: Exclude<Method, 'school'>
   readonly now: number
 }
+
+/** Of a session at a client. */
+export interface NewClientSession {
+  readonly id: string
+  readonly clientId: string
+  readonly personId: string
+  readonly scope: string
+  /** The portal's session from which it is started. Device and proof are taken from there. */
+  readonly startedFrom: string
+  readonly language: string
+  /** Whether it goes on when that one ends. */
+  readonly offline: boolean
+  readonly now: number
+}
+
+/** Somebody who is signed in at a client. */
+export type AtClient = PersonInSession & Pick<Session, 'session_id' | 'auth_at' | 'method' | 'language'>
 
 export interface Refreshed {
   readonly session: SessionAndPerson
@@ -193,14 +221,31 @@ export class Sessions {
     return session && isLive(session, this.#deps.clock.now()) ? this.#tokens(session, 1) : null
   }
 
-  /** Starts a session at a client, from one of the portal. */
-  startAtClient(
-    session: Omit<NewClientSession, 'expiresAt'>,
-    role: Role,
-    by: By,
-    when: Condition,
-  ): Statement[] {
-    return startClientSession({ ...session, expiresAt: session.now + lifetimes[role].idleMs }, by, when)
+  /** Starts a session at a client, from one of the portal; null if it has ended, or if the client does not serve the person. */
+  startingAtClient(session: NewClientSession, by: By): Decision<AtClient | null> {
+    const { id, clientId, personId, startedFrom, offline, now, ...rest } = session
+    const asks = {
+      person: personLock(personId),
+      from: lockSession(startedFrom),
+      account: readPerson(personId),
+      client: readRegistered(clientId),
+      open: readOpenAt(clientId, personId),
+    }
+    return decision(asks, ({ from, account, client, open }) => {
+      if (!from || !account || !canStartAtClient({ from, account, client }, now)) return { result: null }
+      const { device, method, auth_at: authAt } = from
+      const started = { id, role: account.role, personId, device, method, authAt, now }
+      const at = { ...rest, clientId, startedFrom, parentId: offline ? null : startedFrom }
+      const expiresAt = now + lifetimes[account.role].idleMs
+      const oldestOf = { personId, clientId, keep: sessionsAtClientMax }
+      return {
+        writes: [
+          ...insertSession({ ...started, expiresAt }, by, at),
+          ...(open!.n < sessionsAtClientMax ? [] : endSessions({ oldestOf }, 'revoked', now, by)),
+        ],
+        result: { ...account, session_id: id, auth_at: authAt, method, language: session.language },
+      }
+    })
   }
 
   /** Who has this token: a person, at the portal or at a client, or a client for itself. */
@@ -248,8 +293,8 @@ export class Sessions {
     now: number,
   ): Promise<S | null> {
     if (session.client_id === null) return session
-    const client = await clientOfSession(this.#deps.db, session.session_id, now)
-    if (!client) return null
+    const client = await clientOfSession(this.#deps.db, session.session_id)
+    if (!client || !keepsSession(client, now)) return null
     const scope = inBoth(session.scope ?? '', client.scopes)
     return { ...session, scope, knowsIds: client.is_pairwise === 0 }
   }
@@ -268,12 +313,7 @@ export class Sessions {
     })
   }
 
-  /**
-   * Rotates the refresh token. For 30 seconds its predecessor gives the same successor, so that two tabs that refresh at
-   * once do not sign each other out. After that the predecessor works because the successor was never used: either the
-   * reply was lost or somebody has a copy. It then gives a new successor and voids the unused one, so that of two holders
-   * one will present a void token. Any other token, however young, is a copy and ends the session.
-   */
+  /** Rotates the refresh token; `refreshOf` says when. */
   async refresh(token: string, by: By): Promise<IssuedTokens> {
     const { session, seq } = await this.#rotate(token, null, by)
     return this.#tokens(session, seq)
@@ -288,12 +328,6 @@ export class Sessions {
   ): Promise<Refreshed> {
     const { session, seq } = await this.#rotate(token, clientId, by, check)
     return { session, refreshToken: this.refreshTokenOf(session.session_id, seq) }
-  }
-
-  /** The person of a live session of the portal. */
-  async personOf(sessionId: string): Promise<SessionAndPerson | null> {
-    const session = await sessionById(this.#deps.db, sessionId)
-    return session && isLive(session, this.#deps.clock.now()) ? session : null
   }
 
   /** The first is number 1. */
@@ -315,15 +349,16 @@ export class Sessions {
     if (!session || !isLive(session, now)) throw new AppError('session-ended')
     check?.(session.scope ?? '')
 
-    const { refresh_seq: current, refresh_parent: parent, rotated_at } = session
-    if (session.seq === parent && now - rotated_at <= graceMs) return { session, seq: current }
-    if (session.seq !== current && session.seq !== parent) {
+    const { session_id: id, seq: from, refresh_seq: current } = session
+    const refresh = refreshOf(session, from, now)
+    if (refresh.is === 'repeated') return { session, seq: refresh.seq }
+    if (refresh.is === 'reused') {
       await this.end(session, 'reuse', by)
       throw new AppError('session-ended')
     }
     const { idleMs, maxMs } = lifetimes[session.role]
     const times = { now, expiresAt: now + idleMs, expiresMaxMs: maxMs }
-    const [rotated] = await rotate(db, { id: session.session_id, current, from: session.seq, ...times })
+    const [rotated] = await rotate(db, { id, current, from, ...times })
     // Another request was faster; decide again with the new state.
     if (!rotated) return this.#rotate(token, clientId, by, check)
     // Whoever uses an application is not idle.
@@ -349,8 +384,7 @@ export class Sessions {
     const session = await this.#sessionOf(token, clientId).catch(ignoreEnded)
     const now = this.#deps.clock.now()
     if (!session || !isLive(session, now)) return null
-    const { refresh_seq: current, refresh_parent: parent } = session
-    if (session.seq !== current && session.seq !== parent) return null
+    if (!isUsable(session, session.seq)) return null
     return this.#allowed(session, now)
   }
 
