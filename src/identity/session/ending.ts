@@ -19,7 +19,7 @@ export type Scope =
   | { id: string; personId: string }
   | { personId: string; except?: string; when?: Condition }
   | { personId: string; clientId: string }
-  /** At clients that admit only verified veterinarians. */
+  /** Of a veterinarian whom the school has not verified, at clients that do not admit them. */
   | { personId: string; atStrictClients: true }
   | { departedIn: number }
   | { clientId: string }
@@ -114,7 +114,7 @@ function whichOf(scope: Scope, reason: EndReason): Which {
     return [allButNewest, personId, clientId, keep]
   }
   if ('ofUnverified' in scope) return [ofUnverifiedAtClient, scope.clientId]
-  if ('atStrictClients' in scope) return [`person_id = $3 and ${atStrict}`, scope.personId]
+  if ('atStrictClients' in scope) return [atStrictClients, scope.personId]
   if ('clientId' in scope)
     return 'personId' in scope
       ? ['person_id = $3 and client_id = $4', scope.personId, scope.clientId]
@@ -133,7 +133,5 @@ const allButNewest = `person_id = $3 and client_id = $4 and id not in (
 const unverified =
   "person_id in (select p.id from person p where p.role = 'veterinarian' and p.verified_at is null)"
 const ofUnverifiedAtClient = `client_id = $3 and ${unverified}`
-const atStrict = 'client_id in (select c.id from client c where c.unverified_veterinarians = 0)'
-
-export const ofUnverified: Condition = { sql: () => unverified, params: [] }
-export const atStrictClients: Condition = { sql: () => atStrict, params: [] }
+const atStrictClients = `person_id = $3 and ${unverified}
+  and client_id in (select c.id from client c where c.unverified_veterinarians = 0)`

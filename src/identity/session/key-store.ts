@@ -1,6 +1,8 @@
 /** The signing keys in the store, with a table for each algorithm. */
-import { eventsFrom } from '../../messages/events/events.ts'
+import type { Lockable } from '../../locks.ts'
+import { eventHappened } from '../../messages/events/events.ts'
 import { type Db, type Statement, statement } from '../../platform/db/db.ts'
+import { lockAll } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
 import type { Algorithm } from './jwt.ts'
 
@@ -8,6 +10,11 @@ import type { Algorithm } from './jwt.ts'
 const keyTables = { ES256: 'signing_key', RS256: 'rsa_signing_key' } as const satisfies Record<
   Algorithm,
   string
+>
+
+const locks = { ES256: 'signing-key', RS256: 'rsa-signing-key' } as const satisfies Record<
+  Algorithm,
+  Lockable
 >
 
 export interface SigningKeyRow {
@@ -28,38 +35,32 @@ export function signingKeys(db: Db): Promise<SigningKeyRow[]> {
   )
 }
 
-/**
- * Returns no row if another process added a key with this number, or if the key that it replaces is gone: numbers of
- * keys that were deleted are free again.
- */
-function insertKey(key: SigningKeyRow, replaces: string | null = null): Statement {
-  const table = keyTables[key.alg]
+export interface KeyInStore {
+  readonly kid: string
+  readonly number: number
+}
+
+/** In the order of their numbers. */
+export const lockKeys = (alg: Algorithm) =>
+  lockAll<KeyInStore>(locks[alg], `select kid, number from ${keyTables[alg]} order by number`)
+
+/** The very first key replaces none, so it is not an event. */
+export function addSigningKey(key: SigningKeyRow, by: By): Statement[] {
+  const { kid, created_at: at } = key
+  const event = { id: `key.${kid}`, at, data: { kid } }
+  return [insertKey(key), ...(key.number > 1 ? [eventHappened('key.rotated', by, event)] : [])]
+}
+
+export function insertKey(key: SigningKeyRow): Statement {
   return statement(
-    `insert into ${table} (kid, number, sealed, public_jwk, created_at, signs_from)
-     select $1, cast($2 as integer), $3, $4, cast($5 as bigint), cast($6 as bigint)
-     where cast($7 as text) is null or exists (select 1 from ${table} s where s.kid = $7)
-     on conflict (number) do nothing returning kid`,
+    `insert into ${keyTables[key.alg]} (kid, number, sealed, public_jwk, created_at, signs_from) values ($1, $2, $3, $4, $5, $6)`,
     key.kid,
     key.number,
     key.sealed,
     key.public_jwk,
     key.created_at,
     key.signs_from,
-    replaces,
   )
-}
-
-export function addSigningKey(key: SigningKeyRow, by: By): Statement[] {
-  return [
-    insertKey(key),
-    eventsFrom(
-      'key.rotated',
-      by,
-      { id: "'key.' || kid", at: 'created_at', data: `'{"kid":"' || kid || '"}'` },
-      `from ${keyTables[key.alg]} where kid = $1 and number > 1`,
-      key.kid,
-    ),
-  ]
 }
 
 export function resealSigningKey({ alg, kid, sealed }: SigningKeyRow, resealed: string): Statement {
@@ -67,27 +68,16 @@ export function resealSigningKey({ alg, kid, sealed }: SigningKeyRow, resealed: 
   return statement(update, resealed, kid, sealed)
 }
 
-/** Deletes a key, provided that the next signing key exists. The last statement returns the key if it was removed. */
+/** `replacement` is the key that takes over, if it is new. */
 export function revokeSigningKey(
-  r: { alg: Algorithm; kid: string; signer: string; replacement: SigningKeyRow | null; now: number },
+  { alg, kid, replacement }: { alg: Algorithm; kid: string; replacement: string | null },
+  now: number,
   by: By,
 ): Statement[] {
-  const table = keyTables[r.alg]
-  const data = { ...(r.replacement && { kid: r.replacement.kid }), revoked: r.kid }
-  const mayGo = `kid = $1 and exists (select 1 from ${table} s where s.kid = $2)`
+  const data = { ...(replacement !== null && { kid: replacement }), revoked: kid }
   return [
-    ...(r.replacement ? [insertKey(r.replacement, r.kid)] : []),
-    eventsFrom(
-      'key.rotated',
-      by,
-      { id: "'revoked.' || kid", at: 'cast($3 as bigint)', data: 'cast($4 as text)' },
-      `from ${table} where ${mayGo}`,
-      r.kid,
-      r.signer,
-      r.now,
-      JSON.stringify(data),
-    ),
-    statement(`delete from ${table} where ${mayGo} returning kid`, r.kid, r.signer),
+    statement(`delete from ${keyTables[alg]} where kid = $1`, kid),
+    eventHappened('key.rotated', by, { id: `revoked.${kid}`, at: now, data }),
   ]
 }
 

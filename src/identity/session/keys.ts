@@ -9,6 +9,7 @@
 import type { KeyObject } from 'node:crypto'
 import { AppError, UsageError } from '../../errors.ts'
 import type { Db } from '../../platform/db/db.ts'
+import { decision } from '../../platform/db/decision.ts'
 import { type By, bySystem } from '../../platform/lib/by.ts'
 import { type Clock, day, minute, second, timestamp } from '../../platform/lib/clock.ts'
 import { seal, unseal } from '../../platform/lib/seal.ts'
@@ -26,11 +27,14 @@ import {
 import {
   addSigningKey,
   dropSigningKeys,
+  insertKey,
+  lockKeys,
   resealSigningKey,
   revokeSigningKey,
   type SigningKeyRow,
   signingKeys,
 } from './key-store.ts'
+import { canRevoke, isNext, numberAfter } from './rules.ts'
 
 const rotateEveryMs = 90 * day
 const publishedBeforeMs = 10 * minute
@@ -99,9 +103,15 @@ export class SigningKeys {
 
   async #add(algs: readonly Algorithm[], by: By, signsIn: number): Promise<boolean> {
     const keys = await Promise.all(algs.map((alg) => this.#newKey(alg, signsIn)))
-    const [added] = await this.#db.tx(keys.flatMap((key) => addSigningKey(key, by)))
+    const locks = Object.fromEntries(algs.map((alg) => [alg, lockKeys(alg)]))
+    const isAdded = await this.#db.decide(
+      decision(locks, (rows) => {
+        const next = keys.filter((key) => isNext(rows[key.alg]!, key))
+        return { writes: next.flatMap((key) => addSigningKey(key, by)), result: next.includes(keys[0]!) }
+      }),
+    )
     await this.#load()
-    return added!.length > 0
+    return isAdded
   }
 
   /**
@@ -118,8 +128,15 @@ export class SigningKeys {
       const current = this.#signer(alg, now).kid
       const replacement = current === kid ? await this.#newKey(alg, 0) : null
       const signer = replacement?.kid ?? current
-      const results = await this.#db.tx(revokeSigningKey({ alg, kid, signer, replacement, now }, by))
-      if (results.at(-1)!.length === 0) continue // Another process changed the keys at the same time.
+      const isRevoked = await this.#db.decide(
+        decision({ keys: lockKeys(alg) }, ({ keys }) => {
+          if (!canRevoke(keys, { kid, signer, replacement })) return { result: false }
+          const revocation = { alg, kid, replacement: replacement?.kid ?? null }
+          const added = replacement ? [insertKey(replacement)] : []
+          return { writes: [...added, ...revokeSigningKey(revocation, now, by)], result: true }
+        }),
+      )
+      if (!isRevoked) continue // Another process changed the keys at the same time.
       await this.#load()
       return { signer, isNew: replacement !== null }
     }
@@ -133,20 +150,20 @@ export class SigningKeys {
   }
 
   async #replaceAll(alg: Algorithm, by: By): Promise<string> {
-    for (;;) {
-      const now = this.#clock.now()
-      const replacement = await this.#newKey(alg, 0)
-      const signer = replacement.kid
-      const statements = this.#rows
-        .filter((row) => row.alg === alg)
-        .flatMap(({ kid }, i) =>
-          revokeSigningKey({ alg, kid, signer, replacement: i === 0 ? replacement : null, now }, by),
+    const now = this.#clock.now()
+    const replacement = await this.#newKey(alg, 0)
+    const { kid: signer } = replacement
+    await this.#db.decide(
+      decision({ keys: lockKeys(alg) }, ({ keys }) => {
+        const number = numberAfter(keys)
+        const revoked = keys.flatMap(({ kid }, i) =>
+          revokeSigningKey({ alg, kid, replacement: i === 0 ? signer : null }, now, by),
         )
-      const results = await this.#db.tx(statements.length > 0 ? statements : addSigningKey(replacement, by))
-      await this.#load()
-      if (results[0]!.length > 0) return signer
-      // Another process changed the keys at the same time.
-    }
+        return { writes: [insertKey({ ...replacement, number }), ...revoked], result: null }
+      }),
+    )
+    await this.#load()
+    return signer
   }
 
   /** Reseals everything that is sealed under the previous secret. */

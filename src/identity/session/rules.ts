@@ -2,6 +2,7 @@
 import { second } from '../../platform/lib/clock.ts'
 import type { Role } from '../../roles.ts'
 import type { Person } from '../people/people.ts'
+import type { KeyInStore } from './key-store.ts'
 import type { ClientOfSession, Session, SessionAndPerson, SessionRow } from './store.ts'
 
 const graceMs = 30 * second
@@ -91,4 +92,19 @@ export function keepsSession(client: ClientOfSession, now: number): boolean {
       ? scopes.split(' ').includes('offline_access')
       : isAlive(parent_expires_at === null ? undefined : { ended_at, expires_at: parent_expires_at }, now)
   return goesOn && serves(client, client)
+}
+
+/** Of the next key. Numbers of keys that were deleted are free again. */
+export const numberAfter = (keys: readonly KeyInStore[]) => (keys.at(-1)?.number ?? 0) + 1
+
+/** Whether no other process has added a key meanwhile. */
+export const isNext = (keys: readonly KeyInStore[], { number }: KeyInStore) => numberAfter(keys) === number
+
+/** Whether a key can be revoked: if a new one takes over, nobody may have added one; otherwise one that signs must be there. */
+export function canRevoke(
+  keys: readonly KeyInStore[],
+  { kid, signer, replacement }: { kid: string; signer: string; replacement: KeyInStore | null },
+): boolean {
+  const has = (one: string) => keys.some((key) => key.kid === one)
+  return has(kid) && (replacement === null ? has(signer) : isNext(keys, replacement))
 }

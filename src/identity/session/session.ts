@@ -62,7 +62,7 @@ import {
   sessionsOf,
 } from './store.ts'
 
-export { atStrictClients, endSessions, ofUnverified } from './ending.ts'
+export { endSessions } from './ending.ts'
 export { historyOf } from './history.ts'
 export { type ForeignKeys, signToken, verifyForeignToken } from './jwt.ts'
 export type { SigningKeys } from './keys.ts'

@@ -25,18 +25,16 @@ import {
   readAccount,
 } from '../../identity/people/people.ts'
 import {
-  atStrictClients,
   endSessions,
   historyOf,
   isAlive,
   type LiveSession,
   lockSession,
-  ofUnverified,
 } from '../../identity/session/session.ts'
 import { forgetDeliveries } from '../../messages/delivery/delivery.ts'
 import { eventHappened, noteOn } from '../../messages/events/events.ts'
 import { forgetMail, tellOf } from '../../messages/mail/outbox.ts'
-import { both, type Db, inTurn, type Statement } from '../../platform/db/db.ts'
+import { type Db, inTurn, type Statement } from '../../platform/db/db.ts'
 import { type Decision, decision } from '../../platform/db/decision.ts'
 import { type Address, inboxOf } from '../../platform/lib/address.ts'
 import type { Caller } from '../../platform/lib/bucket.ts'
@@ -385,5 +383,5 @@ function applying(registration: Registration): Decision<null> {
 
 /** Ends the sessions of somebody who is not verified at applications where they may no longer sign in. */
 function leaveStrictClients(personId: string, now: number, by: By): Statement[] {
-  return endSessions({ personId, when: both(ofUnverified, atStrictClients) }, 'account', now, by)
+  return endSessions({ personId, atStrictClients: true }, 'account', now, by)
 }
