@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { digestOf } from '../src/identity/clients/client.ts'
 import { Authorization } from '../src/identity/oauth/authorization.ts'
 import type { Roles } from '../src/identity/people/people.ts'
+import { isTake, type Step } from '../src/platform/db/decision.ts'
 import { byOperator, bySystem } from '../src/platform/lib/by.ts'
 import { hour, minute, second } from '../src/platform/lib/clock.ts'
 import { callAs, signInAt } from './support/applications.ts'
@@ -736,20 +737,22 @@ for (const engine of engines) {
 
     test('A session that ends, or a client that is disabled, while a code is written gets none', async () => {
       const { db, sessions } = service.app.parts
-      const { tx } = db
+      const { decide } = db
       const during = async (work: () => Promise<unknown>, id: string, cookie: string) => {
         let done = false
-        db.tx = async (statements) => {
-          if (!done && statements.some(({ sql }) => sql.includes('insert into authorization_code'))) {
+        const isOfCode = (step: Step<unknown>) =>
+          !isTake(step) && step.asks.some(({ question }) => question.sql.includes('from consent'))
+        db.decide = async (...steps) => {
+          if (!done && steps.some(isOfCode)) {
             done = true
             await work()
           }
-          return tx(statements)
+          return decide(...steps)
         }
         try {
           return await authorize(service, requestOf(id), { cookie })
         } finally {
-          db.tx = tx
+          db.decide = decide
         }
       }
       const one = await signedIn()

@@ -1,10 +1,10 @@
-/** A session at a client does not outlive the one it was started from, whichever comes first. */
+/** A session at a client does not outlive what it depends on, whichever comes first. */
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import pg from 'pg'
 import { endSessions, Sessions } from '../src/identity/session/session.ts'
 import { insertSession } from '../src/identity/session/store.ts'
-import type { Db, Row, Statement } from '../src/platform/db/db.ts'
+import { type Db, locking, type Row, type Statement, statement } from '../src/platform/db/db.ts'
 import type { Decision } from '../src/platform/db/decision.ts'
 import { migrate } from '../src/platform/db/migrate.ts'
 import { openDb } from '../src/platform/db/open.ts'
@@ -33,8 +33,8 @@ async function inWorld(engine: Engine, work: (world: World) => Promise<void>): P
   try {
     await migrate(db, new TestClock())
     await db.run(
-      `insert into client (id, name, kind, redirect_uris, logout_uris, backchannel_uri, scopes, roles, consent, pkce, claims_in_id_token, created_at)
-       values ($1, 'Moodle', 'web', '[]', '[]', 'https://moodle.example/logout', 'openid', 'veterinarian', 'never', 1, 0, 0)`,
+      `insert into client (id, name, kind, redirect_uris, logout_uris, backchannel_uri, scopes, roles, consent, pkce, claims_in_id_token, unverified_veterinarians, created_at)
+       values ($1, 'Moodle', 'web', '[]', '[]', 'https://moodle.example/logout', 'openid', 'veterinarian', 'never', 1, 0, 0, 0)`,
       [clientId],
     )
     await work({
@@ -44,8 +44,8 @@ async function inWorld(engine: Engine, work: (world: World) => Promise<void>): P
         const [id, personId] = [newId(), newId()]
         const address = `${personId.toLowerCase()}@clinic.example`
         await db.run(
-          `insert into person (id, role, status, email, email_key, firstname, lastname, created_at, updated_at)
-           values ($1, 'veterinarian', 'active', $2, $2, 'Ada', 'Marsh', 0, 0)`,
+          `insert into person (id, role, status, email, email_key, firstname, lastname, created_at, updated_at, verified_at)
+           values ($1, 'veterinarian', 'active', $2, $2, 'Ada', 'Marsh', 0, 0, 1)`,
           [personId, address],
         )
         const about = { id, role: 'veterinarian', personId } as const
@@ -80,6 +80,11 @@ const starting = ({ id: startedFrom, personId }: { id: string; personId: string 
 const endings = {
   'signing out': ({ id, personId }) => endSessions({ id, personId }, 'signed-out', now, bySystem),
   'signing out everywhere': ({ personId }) => endSessions({ personId }, 'revoked', now, bySystem),
+  'losing the verification': ({ personId }) => [
+    locking('select id from person where id = $1', personId),
+    statement('update person set verified_at = null where id = $1', personId),
+    ...endSessions({ personId, atStrictClients: true }, 'account', now, bySystem),
+  ],
 } satisfies Record<string, (parent: { id: string; personId: string }) => Statement[]>
 
 const told = { ended: 1, events: 1, calls: 1 }
