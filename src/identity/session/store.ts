@@ -1,11 +1,5 @@
 import { eventHappened } from '../../messages/events/events.ts'
-import {
-  type Db,
-  prune,
-  type ReadById,
-  type Statement,
-  statement,
-} from '../../platform/db/db.ts'
+import { type Db, prune, type ReadById, type Statement, statement } from '../../platform/db/db.ts'
 import { lockOne, readOne } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
 import type { Method, Role } from '../../roles.ts'
@@ -299,7 +293,6 @@ export function seen(
     [s.now, s.expiresMaxMs, s.expiresAt, s.id, s.unlessSince],
   )
 }
-
 
 export function pruneSessions(endedBefore: number): Statement {
   return prune('session', 'id', 'ended_at < $1', endedBefore)
