@@ -1,5 +1,13 @@
 import { eventHappened } from '../../messages/events/events.ts'
-import { always, type Condition, type Db, prune, type Statement, statement } from '../../platform/db/db.ts'
+import {
+  always,
+  type Condition,
+  type Db,
+  insertion,
+  prune,
+  type Statement,
+  statement,
+} from '../../platform/db/db.ts'
 import { readAll, readOne } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
 import { accounts } from '../people/people.ts'
@@ -92,26 +100,8 @@ export interface PasskeyEvent {
 }
 
 export function insertPasskey(k: NewPasskey, event: PasskeyEvent): Statement[] {
-  return [
-    statement(
-      `insert into passkey (id, person_id, email_key, credential_id, public_key, user_handle, rp_id, aaguid, transports, name, sign_count, backed_up, created_at)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
-      k.passkey_id,
-      k.person_id,
-      k.email_key,
-      k.credential_id,
-      k.public_key,
-      k.user_handle,
-      k.rp_id,
-      k.aaguid,
-      k.transports,
-      k.name,
-      k.sign_count,
-      k.backed_up,
-      k.created_at,
-    ),
-    passkeyEvent('passkey.added', k, event),
-  ]
+  const { passkey_id: id, ...columns } = k
+  return [insertion('passkey', { id, ...columns }), passkeyEvent('passkey.added', k, event)]
 }
 
 export function deletePasskey(k: Passkey, event: PasskeyEvent): Statement[] {
@@ -204,13 +194,8 @@ export const readUsedChallenge = (digest: string) =>
   )
 
 export function useChallenge(c: { digest: string; by: string; sessionId: string; now: number }): Statement {
-  return statement(
-    'insert into passkey_challenge (digest, used_at, used_by, session_id) values ($1, $2, $3, $4)',
-    c.digest,
-    c.now,
-    c.by,
-    c.sessionId,
-  )
+  const { digest, by: used_by, sessionId: session_id, now: used_at } = c
+  return insertion('passkey_challenge', { digest, used_at, used_by, session_id })
 }
 
 export function pruneUsedChallenges(usedBefore: number): Statement {

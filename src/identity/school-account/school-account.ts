@@ -48,6 +48,7 @@ import {
   readLinks,
   readOpenProvider,
   readOwnLink,
+  type SchoolSession,
   type SubjectKey,
   sessionsAt,
   studentsByNumber,
@@ -241,7 +242,7 @@ export class SchoolAccounts {
   #entering(
     match: Match,
     key: SubjectKey,
-    entry: { at: Parameters<typeof insertSchoolSession>[0]; now: number; by: By },
+    entry: { at: SchoolSession; now: number; by: By },
     starting: Decision<Person | null>,
   ): Decision<Person | Refusal> {
     const { at, now, by } = entry

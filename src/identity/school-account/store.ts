@@ -1,5 +1,13 @@
 import { eventHappened } from '../../messages/events/events.ts'
-import { always, type Condition, type Db, prune, type Statement, statement } from '../../platform/db/db.ts'
+import {
+  always,
+  type Condition,
+  type Db,
+  insertion,
+  prune,
+  type Statement,
+  statement,
+} from '../../platform/db/db.ts'
 import { lockAll, lockOne, readAll, readOne } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
 import type { Role, SchoolRole } from '../../roles.ts'
@@ -67,27 +75,8 @@ interface Event {
 }
 
 export function insertProvider(v: ProviderRow, by: By): Statement[] {
-  return [
-    statement(
-      `insert into provider (id, name, kind, issuer, client_id, sealed, roles, domains, number_claim, address_claim, trust_addresses, tenant, hosted_domain, created_at)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
-      v.id,
-      v.name,
-      v.kind,
-      v.issuer,
-      v.client_id,
-      v.sealed,
-      v.roles,
-      v.domains,
-      v.number_claim,
-      v.address_claim,
-      v.trust_addresses,
-      v.tenant,
-      v.hosted_domain,
-      v.created_at,
-    ),
-    providerEvent('provider.added', v.id, { eventId: `added.${v.id}`, now: v.created_at, by }),
-  ]
+  const event = { eventId: `added.${v.id}`, now: v.created_at, by }
+  return [insertion('provider', { ...v }), providerEvent('provider.added', v.id, event)]
 }
 
 export function updateProvider(v: ProviderRow, event: Event): Statement[] {
@@ -205,26 +194,16 @@ export function linksOfPerson(db: Db, personId: string): Promise<(LinkRow & { re
 
 export function insertLink(
   link: SubjectKey & { linkId: string; personId: string; sessionId: string; now: number },
-  holder: Holder,
+  { email_key, student_number }: Holder,
   by: By,
 ): Statement[] {
-  const { linkId, providerId, role, subject, personId, sessionId, now } = link
+  const { linkId: id, providerId, role, subject, personId, sessionId, now: at } = link
+  const key = { provider_id: providerId, role, subject, person_id: personId }
   return [
-    statement(
-      `insert into school_link (id, provider_id, role, subject, person_id, email_key, student_number, created_at)
-       values ($1, $2, $3, $4, $5, $6, $7, $8)`,
-      linkId,
-      providerId,
-      role,
-      subject,
-      personId,
-      holder.email_key,
-      holder.student_number,
-      now,
-    ),
+    insertion('school_link', { id, ...key, email_key, student_number, created_at: at }),
     eventHappened('school.linked', by, {
-      id: `linked.${linkId}`,
-      at: now,
+      id: `linked.${id}`,
+      at,
       personId,
       sessionId,
       data: { providerId },
@@ -255,6 +234,14 @@ export function deleteLink(
   ]
 }
 
+/** A session that began at a provider, with the names that it and its owner have there. */
+export interface SchoolSession {
+  readonly sessionId: string
+  readonly providerId: string
+  readonly sub: string
+  readonly sid: string | null
+}
+
 /** When an account is closed, or somebody leaves the staff. The event of that says so. */
 export function eraseLinks(personId: string, when: Condition = always): Statement {
   return statement(
@@ -264,19 +251,9 @@ export function eraseLinks(personId: string, when: Condition = always): Statemen
   )
 }
 
-export function insertSchoolSession(s: {
-  sessionId: string
-  providerId: string
-  sub: string
-  sid: string | null
-}): Statement {
-  return statement(
-    'insert into school_session (session_id, provider_id, subject, sid) values ($1, $2, $3, $4)',
-    s.sessionId,
-    s.providerId,
-    s.sub,
-    s.sid,
-  )
+export function insertSchoolSession(s: SchoolSession): Statement {
+  const { sessionId: session_id, providerId: provider_id, sub: subject, sid } = s
+  return insertion('school_session', { session_id, provider_id, subject, sid })
 }
 
 /** The open sessions that a logout at the provider ends: of one session there, or all of somebody that began before it. */

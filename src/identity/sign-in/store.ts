@@ -1,5 +1,5 @@
 import { eventHappened } from '../../messages/events/events.ts'
-import { type Db, prune, type Statement, statement } from '../../platform/db/db.ts'
+import { type Db, insertion, prune, type Statement, statement } from '../../platform/db/db.ts'
 import { lockOne, readOne } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
 import { attemptsMax, type Challenge } from './rules.ts'
@@ -24,30 +24,7 @@ export const readOpenChallenges = (inbox: string, now: number) =>
     now,
   )
 
-export function insertChallenge(c: Challenge): Statement {
-  return statement(
-    `insert into challenge (id, role, address_fingerprint, inbox_fingerprint, network_fingerprint, device_id, digits, reference,
-       created_at, expires_at, resend_at, resends, attempts, send_id, person_id, session_id, email)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
-    c.id,
-    c.role,
-    c.address_fingerprint,
-    c.inbox_fingerprint,
-    c.network_fingerprint,
-    c.device_id,
-    c.digits,
-    c.reference,
-    c.created_at,
-    c.expires_at,
-    c.resend_at,
-    c.resends,
-    c.attempts,
-    c.send_id,
-    c.person_id,
-    c.session_id,
-    c.email,
-  )
-}
+export const insertChallenge = (challenge: Challenge) => insertion('challenge', { ...challenge })
 
 /** The same code again, in another mail. */
 export function noteResent(id: string, sendId: string, nextAt: number | null): Statement {
