@@ -17,6 +17,8 @@ export const lockOrder = [
   'rsa-signing-key',
   'roster',
   'mail',
+  'delivery',
+  'notice',
   'webhook',
   'bucket',
   'quota',

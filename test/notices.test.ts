@@ -82,7 +82,7 @@ for (const engine of engines) {
         assert.equal(to(mail, '@one.example').length, domainBurst)
         const all = (await budgets()).find(({ key }) => key === 'mails:service')!
         assert.equal(all.times.split(String(clock.now())).length - 1, domainBurst)
-        assert.equal((await service.rows('select sent_at from notice')).length, domainBurst + 1)
+        assert.equal((await service.rows('select 1 from notice where sent_at > 0')).length, domainBurst + 1)
         clock.advance(hour - minute)
         await ask(service, 'nobody200@one.example')
         await outboxEmpty(service)

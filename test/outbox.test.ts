@@ -7,7 +7,7 @@ import { recipientsIn } from '../src/identity/people/people.ts'
 import { Outbox } from '../src/messages/mail/outbox.ts'
 import { smtpTransport } from '../src/messages/mail/smtp.ts'
 import { claimUntil, lanes } from '../src/messages/mail/store.ts'
-import type { Db, Param, Statement } from '../src/platform/db/db.ts'
+import type { Db, Param } from '../src/platform/db/db.ts'
 import { ownBranding } from '../src/platform/lib/branding.ts'
 import { day, second } from '../src/platform/lib/clock.ts'
 import { secretsFrom } from '../src/platform/lib/secret.ts'
@@ -473,19 +473,23 @@ for (const engine of engines) {
       const service = await serviceFor(t, engine)
       await service.app.parts.outbox.stop()
       const { db } = service.app.parts
-      const does = (statements: readonly Statement[], what: string) =>
-        statements.some(({ sql }) => sql.includes(what))
       const claimedAgain = Promise.withResolvers<void>()
       let isChosen = false
       const late: Db = {
         ...db,
-        tx: async (statements) => {
-          const results = await db.tx(statements)
-          if (does(statements, 'insert into notice ')) {
+        decide: async (...steps) => {
+          const result = await db.decide(...steps)
+          if (result === 'chosen') {
             isChosen = true
             outbox.wake()
             await claimedAgain.promise.then(() => pause(0))
-          } else if (isChosen && does(statements, 'set claimed_by = $1')) claimedAgain.resolve()
+          }
+          return result
+        },
+        tx: async (statements) => {
+          const results = await db.tx(statements)
+          const claims = statements.some(({ sql }) => sql.includes('set claimed_by = $1'))
+          if (isChosen && claims) claimedAgain.resolve()
           return results
         },
       }
@@ -513,15 +517,14 @@ for (const engine of engines) {
           if (isPutOff && sql.includes(lanes.notices)) looked.resolve()
           return db.all<R>(sql, params)
         },
-        tx: async (statements) => {
-          const results = await db.tx(statements)
-          if (!statements.some(({ sql }) => sql.includes('set next_at = $1, claimed_by = null')))
-            return results
+        decide: async (...steps) => {
+          const result = await db.decide(...steps)
+          if (isPutOff) return result
           isPutOff = true
           service.clock.advance(2 * second)
           outbox.wake()
           await looked.promise
-          return results
+          return result
         },
       }
       const outbox = outboxOn(late, service)

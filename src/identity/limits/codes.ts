@@ -51,6 +51,33 @@ export function quotasOf({ inbox, network, device, moverId }: CodeAsk): Quota[] 
 
 export const isStranger = ({ device }: CodeAsk, { isKnown }: CodeCounts) => device === null && !isKnown
 
+type Times = { readonly times: string }
+
+/** The first of these quotas that has no room. */
+export function fullOf<Name extends string>(
+  quotas: { readonly [N in Name]?: Quota },
+  counts: { readonly [N in Name]?: Times },
+  now: number,
+): Name | null {
+  const named = Object.entries(quotas) as [Name, Quota][]
+  const full = named.find(([name, { windows }]) => !windowsHaveRoom(windows, counts[name]?.times ?? '', now))
+  return full?.[0] ?? null
+}
+
+/** The rows after one was taken from each. */
+export function takeEach<Name extends string>(
+  quotas: { readonly [N in Name]?: Quota },
+  counts: { readonly [N in Name]?: Times },
+  now: number,
+): TakenTimes[] {
+  const named = Object.entries(quotas) as [Name, Quota][]
+  return named.map(([name, { key, windows }]) => ({
+    key,
+    times: withTime(windows, counts[name]?.times ?? '', now),
+    isNew: false,
+  }))
+}
+
 /** Null if a limit has no room. */
 export function takeCode(ask: CodeAsk, counts: CodeCounts, now: number): TakenCode | null {
   const timesOf = ({ key }: Quota) => counts.times.get(key) ?? ''

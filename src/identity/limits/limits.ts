@@ -13,7 +13,7 @@ import { type Ask, decision, type Step } from '../../platform/db/decision.ts'
 import { type BucketPolicy, bucketState, type Caller, tooManyRequests } from '../../platform/lib/bucket.ts'
 import type { FailureLog } from '../../platform/lib/failure.ts'
 import { freeAt, isEmpty, windowsFreeAt, windowsHaveRoom, withTime } from '../../platform/lib/limit.ts'
-import { type CodeAsk, type CodeCounts, codeFreeAt, isStranger, takeCode } from './codes.ts'
+import { type CodeAsk, type CodeCounts, codeFreeAt, fullOf, isStranger, takeCode, takeEach } from './codes.ts'
 import {
   type AnswerCounts,
   type GuessCounts,
@@ -28,9 +28,11 @@ import {
   networkBuckets,
   networkPolicies,
   refillTimes,
+  type StrangersMail,
   secretQuota,
   serviceBucket,
   servicePolicies,
+  strangersQuotas,
 } from './policies.ts'
 import {
   countRight,
@@ -59,7 +61,6 @@ export type { CodeAsk } from './codes.ts'
 export { type Attack, attackedKinds, attacksBegunBy, needsLongerCode, type ServiceState } from './guessing.ts'
 export { limitNames, networkPolicies, servicePolicies, strangersMails } from './policies.ts'
 export { forgetNetworks } from './store.ts'
-export { strangersMailLimits } from './strangers-mail.ts'
 
 type CodeAsks = {
   readonly inboxLock?: Ask<unknown>
@@ -268,6 +269,23 @@ export class Limits {
 
   sweep(now: number): Statement[] {
     return pruneLimits(now, refillTimes)
+  }
+}
+
+type MailCounts = { readonly [Name in keyof ReturnType<typeof strangersQuotas>]?: { readonly times: string } }
+
+export function strangersMailLimits(mail: StrangersMail) {
+  const quotas = strangersQuotas(mail)
+  const { inbox, service, domain } = quotas
+  return {
+    locks: {
+      ...(inbox && { inbox: lockQuota(inbox.key) }),
+      service: lockQuota(service.key),
+      domain: lockQuota(domain.key),
+    },
+    full: (counts: MailCounts, now: number) => fullOf(quotas, counts, now),
+    take: (counts: MailCounts, now: number) =>
+      takeEach(quotas, counts, now).map((one) => writeQuota(one, now)),
   }
 }
 

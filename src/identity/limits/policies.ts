@@ -3,7 +3,7 @@
  * fingerprints. The release before reads the same rows, so the texts stay as they are. Contract: docs/integrating.md.
  */
 import { type BucketPolicy, type CallerNetwork, rateOf } from '../../platform/lib/bucket.ts'
-import { day, minute } from '../../platform/lib/clock.ts'
+import { day, hour, minute } from '../../platform/lib/clock.ts'
 import { type Rate, refillMs, type Window } from '../../platform/lib/limit.ts'
 
 /** For each network. Wider networks have several times as much. */
@@ -57,6 +57,7 @@ const firstCodesPerInbox: readonly Window[] = [{ max: 3, windowMs: day }]
  * Mails without a code use up only half of it, so that strangers who request them cannot prevent first sign-ins.
  */
 export const strangersMails = { service: 2_000, domain: 200, knownDomain: 2_000 } as const
+const noticesShare = 1 / 2
 /** Wrong secrets of one client, from one network. */
 const wrongSecrets: readonly Window[] = [{ max: 20, windowMs: 10 * minute }]
 
@@ -110,10 +111,32 @@ export const pairQuota = (inbox: string, network: string): Quota => ({
   key: `${inbox}:${network}`,
   windows: codesPerPair,
 })
-export const firstCodesQuota = (inbox: string): Quota => ({
+const firstCodesQuota = (inbox: string): Quota => ({
   key: `first:${inbox}`,
   windows: firstCodesPerInbox,
 })
+/** A mail to an address without a confirmed account. Its inbox and domain are fingerprints. */
+export interface StrangersMail {
+  readonly inbox: string
+  readonly domain: string
+  /** Whether the school uses the domain. */
+  readonly isKnown: boolean
+  readonly hasCode: boolean
+}
+
+/** In the order in which they refuse: waiting does not help where the inbox has had enough. */
+export function strangersQuotas({ inbox, domain, isKnown, hasCode }: StrangersMail) {
+  const perHour = (owner: string, max: number): Quota => ({
+    key: `mails:${owner}`,
+    windows: [{ max: hasCode ? max : max * noticesShare, windowMs: hour }],
+  })
+  return {
+    ...(hasCode && { inbox: firstCodesQuota(inbox) }),
+    service: perHour('service', strangersMails.service),
+    domain: perHour(domain, isKnown ? strangersMails.knownDomain : strangersMails.domain),
+  }
+}
+
 export const secretQuota = (clientId: string, network: string): Quota => ({
   key: `client:${clientId}:${network}`,
   windows: wrongSecrets,

@@ -14,7 +14,7 @@
 import { AppError } from '../../errors.ts'
 import { codeAnswered } from '../../messages/delivery/delivery.ts'
 import { queueMail } from '../../messages/mail/outbox.ts'
-import { always, type Db, inTurn, literal, type Statement, value } from '../../platform/db/db.ts'
+import { type Db, inTurn, type Statement } from '../../platform/db/db.ts'
 import { around, type Decision, decision, type Outcome } from '../../platform/db/decision.ts'
 import { type Address, inboxOf } from '../../platform/lib/address.ts'
 import { type Caller, tooManyRequests } from '../../platform/lib/bucket.ts'
@@ -358,11 +358,7 @@ export class SignIn {
         if (verdict.is === 'repeated') return { result: { verdict, challenge, result: null } }
         if (verdict.is === 'right') {
           const { id, send_id } = challenge
-          const writes = [
-            useCode(id, claimBy, now),
-            ...(used.writes ?? []),
-            codeAnswered(value(send_id), true, now),
-          ]
+          const writes = [useCode(id, claimBy, now), ...(used.writes ?? []), codeAnswered(send_id, true, now)]
           return { writes, result: { verdict, challenge, result: used.result } }
         }
         const networks = {
@@ -397,7 +393,7 @@ export class SignIn {
       countAttempt(id),
       ...this.#deps.limits.wrongAnswer({ inbox, askedFrom, answeredFrom }, now),
     ]
-    return verdict.is === 'wrong' ? [...counted, codeAnswered(value(send_id), false, now)] : counted
+    return verdict.is === 'wrong' ? [...counted, codeAnswered(send_id, false, now)] : counted
   }
 
   #exhaustedWrites(
@@ -447,10 +443,21 @@ export class SignIn {
 function queueCode(challenge: Challenge, { address, language }: CodeRequest, now: number): Statement[] {
   const { id: session_id, send_id: id, role, address_fingerprint, reference, expires_at } = challenge
   const { email } = address
-  const mail = { id, session_id, role, email, address_fingerprint, language, reference, expires_at, now }
-  const { person_id, session_id: renewed, digits } = challenge
+  const { digits, person_id, session_id: renewed } = challenge
+  const mail = {
+    id,
+    session_id,
+    role,
+    email,
+    address_fingerprint,
+    language,
+    digits,
+    reference,
+    expires_at,
+    now,
+  }
   const kind = person_id === null ? null : renewed === null ? 'address-code' : 'step-up-code'
-  return queueMail(mail, literal(digits), always, kind)
+  return queueMail(mail, kind)
 }
 
 function sendReply(challenge: Challenge, resendAt: number | null): SendReply {

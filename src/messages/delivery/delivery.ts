@@ -8,14 +8,7 @@
  */
 
 import { invalidField } from '../../errors.ts'
-import {
-  always,
-  type Condition,
-  type Db,
-  type Expression,
-  type Statement,
-  value,
-} from '../../platform/db/db.ts'
+import type { Db, Statement } from '../../platform/db/db.ts'
 import { type Address, domainOf, parseAddress } from '../../platform/lib/address.ts'
 import type { By } from '../../platform/lib/by.ts'
 import { type Clock, day, timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
@@ -61,7 +54,7 @@ export interface Step {
 }
 
 interface About {
-  readonly mailId: Expression
+  readonly mailId: string
   readonly at: number
   /** The kind of mail, once known. */
   readonly kind?: string | null
@@ -72,8 +65,8 @@ export function deliveryOpened(mailId: string, email: string): Statement {
   return openDelivery(mailId, domainOf(email))
 }
 
-export function stepTaken(about: About, step: Step, when: Condition = always): Statement {
-  return addStep(newStep(about, step), when)
+export function stepTaken(about: About, step: Step): Statement {
+  return addStep(newStep(about, step))
 }
 
 function newStep({ mailId, at, kind = null, personId }: About, step: Step): NewStep {
@@ -92,8 +85,8 @@ function newStep({ mailId, at, kind = null, personId }: About, step: Step): NewS
 }
 
 /** How a code was answered; recorded on the last mail that carried it. */
-export function codeAnswered(mailId: Expression, isRight: boolean, at: number, when?: Condition): Statement {
-  return stepTaken({ mailId, at }, { step: isRight ? 'right-code' : 'wrong-code' }, when)
+export function codeAnswered(mailId: string, isRight: boolean, at: number): Statement {
+  return stepTaken({ mailId, at }, { step: isRight ? 'right-code' : 'wrong-code' })
 }
 
 /** Erases the records of mails to a person, and of others to the same address. */
@@ -190,12 +183,10 @@ export class Deliveries {
     if (mailId === undefined) return undefined
     const { hard, server, reply } = bounce
     const step = newStep(
-      { mailId: value(mailId), at: clock.now() },
+      { mailId, at: clock.now() },
       { step: 'bounced', hard, server: server ?? undefined, reply: withoutCodes(reply) },
     )
-    const data = JSON.stringify({ hard: String(hard) })
-    const eventId = `bounced.${hard ? 'hard' : 'soft'}.${mailId}`
-    await db.tx(addBounce(mailId, step, { eventId, hard, data }, by))
+    await db.decide(addBounce(step, hard, by))
     return mailId
   }
 

@@ -1,17 +1,9 @@
-import {
-  type Condition,
-  type Db,
-  type Expression,
-  locking,
-  prune,
-  type Statement,
-  statement,
-  type Value,
-} from '../../platform/db/db.ts'
+import { type Db, prune, type Statement, statement, type Value } from '../../platform/db/db.ts'
+import { type Decision, decision, lockOne } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
 import { firstIdAt } from '../../platform/lib/random.ts'
 import type { Role } from '../../roles.ts'
-import { eventsFrom } from '../events/events.ts'
+import { eventHappened, readEvent } from '../events/events.ts'
 import type { State } from './states.ts'
 
 export interface DeliveryRow {
@@ -52,7 +44,7 @@ export function openDelivery(mailId: string, domain: string): Statement {
 
 export interface NewStep {
   /** The mail. */
-  readonly id: Expression
+  readonly id: string
   readonly state: string | null
   readonly kind: string | null
   readonly personId: string | null
@@ -63,66 +55,50 @@ export interface NewStep {
 }
 
 /** A mail whose code was used stays `opened`, whatever is reported later. */
-export function addStep(step: NewStep, when: Condition): Statement {
+export function addStep(step: NewStep): Statement {
   return statement(
     `update delivery
      set state = case when state = 'opened' then state else coalesce(cast($1 as text), state) end,
          kind = coalesce(cast($2 as text), kind), person_id = coalesce(cast($3 as text), person_id), updated_at = $4,
          steps = case when length(steps) > cast($6 as bigint) then steps else steps || cast($5 as text) end
-     where id = ${step.id.sql(7)} and ${isKept} and ${when.sql(7 + step.id.params.length)}`,
+     where id = $7 and ${isKept}`,
     step.state,
     step.kind,
     step.personId,
     step.at,
     step.line,
     step.unlessLongerThan,
-    ...step.id.params,
-    ...when.params,
+    step.id,
   )
 }
 
-/** Each mail has at most one event of either sort, however often its bounce is reported. Returns the new ones. */
-export function addBounce(
-  mailId: string,
-  step: NewStep,
-  bounce: { eventId: string; hard: boolean; data: string },
-  by: By,
-): Statement[] {
-  const isNew: Condition = {
-    sql: (n) => `not exists (select 1 from event where id = $${n})`,
-    params: [bounce.eventId],
-  }
-  return [
-    locking('select id from delivery where id = $1', mailId),
-    addStep(step, isNew),
-    ...(bounce.hard
-      ? [
-          statement(
-            'update delivery set bounced_at = coalesce(bounced_at, cast($2 as bigint)) where id = $1',
-            mailId,
-            step.at,
-          ),
-        ]
-      : []),
-    eventsFrom(
-      'mail.bounced',
-      by,
-      {
-        id: 'cast($2 as text)',
-        at: 'cast($3 as bigint)',
-        person: 'person_id',
+/** Each mail has at most one event of either sort, however often its bounce is reported. */
+export function addBounce(step: NewStep, hard: boolean, by: By): Decision<null> {
+  const { id, at } = step
+  const eventId = `bounced.${hard ? 'hard' : 'soft'}.${id}`
+  return decision(
+    {
+      delivery: lockOne<DeliveryRow>('delivery', `select ${columns} from delivery where id = $1`, id),
+      known: readEvent(eventId),
+    },
+    ({ delivery, known }) => {
+      if (!delivery || known) return { result: null }
+      const { person_id, session_id, asker_id } = delivery
+      const event = eventHappened('mail.bounced', by, {
+        id: eventId,
+        at,
+        ...(person_id !== null && { personId: person_id }),
         // The owner of the address must not learn who requested the mail.
-        session: "case when asker_id is null then nullif(session_id, '') end",
-        data: 'cast($4 as text)',
-      },
-      'from delivery where id = $1',
-      mailId,
-      bounce.eventId,
-      step.at,
-      bounce.data,
-    ),
-  ]
+        ...(asker_id === null && session_id !== '' && { sessionId: session_id }),
+        data: { hard: hard ? 'true' : 'false' },
+      })
+      return { writes: [addStep(step), ...(hard ? [noteBounced(id, at)] : []), event], result: null }
+    },
+  )
 }
+
+const noteBounced = (id: string, at: number) =>
+  statement('update delivery set bounced_at = coalesce(bounced_at, cast($2 as bigint)) where id = $1', id, at)
 
 export interface DeliveryFilter {
   /** One for each secret. */

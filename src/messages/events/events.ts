@@ -16,6 +16,7 @@ import {
   statement,
   type Value,
 } from '../../platform/db/db.ts'
+import { readOne } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
 import { day, timestamp } from '../../platform/lib/clock.ts'
 import type { EventData, EventType } from './types.ts'
@@ -73,7 +74,10 @@ interface EventColumns {
   readonly data?: string
 }
 
-/** Writes an event for each row of `from`, if the change took place. */
+/** Whether it happened before. */
+export const readEvent = (id: string) => readOne<{ id: string }>('select id from event where id = $1', id)
+
+/** Writes an event for each row of `from`. */
 export function eventsFrom(
   type: EventType,
   by: By | 'row',

@@ -6,7 +6,7 @@ import { deriveCode } from '../../platform/lib/code.ts'
 import { fingerprint, type Keys, type Secrets } from '../../platform/lib/secret.ts'
 import { bounceAddress, tagOf } from '../delivery/delivery.ts'
 import type { Recipient } from './recipient.ts'
-import type { Mail } from './store.ts'
+import type { Mail } from './rules.ts'
 import { type Rendered, render } from './templates/layout.ts'
 import { isCode, type MailKind, type Report } from './templates/texts.ts'
 

@@ -13,15 +13,8 @@
  * owns the address, and must not show in the timing of later requests.
  */
 import { randomInt } from 'node:crypto'
-import {
-  always,
-  type Condition,
-  type Db,
-  type Expression,
-  isTrue,
-  type Statement,
-  value,
-} from '../../platform/db/db.ts'
+import { always, type Condition, type Db, lookThenDecide, type Statement } from '../../platform/db/db.ts'
+import { type Ask, decision } from '../../platform/db/decision.ts'
 import { domainOf, inboxOf } from '../../platform/lib/address.ts'
 import { type Clock, clockSlackMs, day, second } from '../../platform/lib/clock.ts'
 import { Failure, type FailureLog } from '../../platform/lib/failure.ts'
@@ -35,13 +28,24 @@ import { type Message, type MessageSettings, messageOf } from './message.ts'
 import { TokenError } from './oauth.ts'
 import type { FindRecipient, Recipient } from './recipient.ts'
 import {
+  type Admission,
+  admissionOf,
+  choiceOf,
+  isHeldBy,
+  isHeldOrWaits,
+  type Limit,
+  type Mail,
+  type MailRow,
+  noticeEveryMs,
+  serviceQueue,
+} from './rules.ts'
+import {
   addReport,
   admitMail,
   type CaughtFilter,
   caughtMail,
   caughtMails,
   chooseNotice,
-  claimedBy,
   claimMail,
   claimMails,
   claimUntil,
@@ -55,17 +59,14 @@ import {
   keepCaught,
   type Lane,
   lockMail,
-  type Mail,
-  type MailTake,
+  lockNotice,
   type NewMail,
   nextQueue,
   pruneMail,
-  queueBefore,
-  serviceQueue,
+  readQueueBefore,
   takenMax,
   tryAllNow,
   waitForBudget,
-  waitsForBudget,
 } from './store.ts'
 import {
   absentNotice,
@@ -84,7 +85,7 @@ import {
 } from './templates/texts.ts'
 
 export type { FindRecipient } from './recipient.ts'
-export type { Mail } from './store.ts'
+export type { Mail } from './rules.ts'
 export type { Report, ToldKind } from './templates/texts.ts'
 
 import { mailTexts } from './templates/languages.ts'
@@ -120,12 +121,21 @@ export interface StrangersLimits {
   /** Whether somebody at the domain has a confirmed account, or an operator has named it. */
   knowsDomain(domain: string): Promise<boolean>
   /** Inbox and domain are fingerprints. */
-  of(mail: { inbox: string; domain: string; isKnown: boolean; hasCode: boolean }): {
-    /** The limit that has no room, if any. */
-    full(db: Db, now: number): Promise<'inbox' | 'domain' | 'service' | null>
-    take(mark: string, now: number, when: Condition): MailTake
-  }
+  of(mail: { inbox: string; domain: string; isKnown: boolean; hasCode: boolean }): MailLimits
 }
+
+/** When mails were counted, by the limit. */
+type MailCounts = { readonly [Name in Limit]?: { readonly times: string } }
+
+export interface MailLimits {
+  readonly locks: { readonly [Name in keyof MailCounts]: Ask<{ readonly times: string }> }
+  /** The limit that has no room; that of the inbox first, because waiting does not help there. */
+  full(counts: MailCounts, now: number): Limit | null
+  /** Takes one from each. */
+  take(counts: MailCounts, now: number): Statement[]
+}
+
+const noLimits: MailLimits = { locks: {}, full: () => null, take: () => [] }
 
 /**
  * `deferred` mails are retried; `dropped` ones exceeded the limit of their inbox, or without a code a budget; `waiting`
@@ -144,7 +154,6 @@ export type MailOutcome = (typeof mailOutcomes)[number]
 
 const pollMs = 1_000
 const leaseMs = 25 * second
-const noticeEveryMs = day
 const noticesShare = 1 / 4
 const caughtKeptMs = day
 /** Waiting codes that a queue may send before others get their turn. */
@@ -303,17 +312,17 @@ export class Outbox {
   }
 
   async #deliver(mail: Mail): Promise<void> {
-    const { db, clock, transport, findRecipient } = this.#deps
+    const { db, clock, transport, findRecipient, strangers } = this.#deps
     const recipient = await findRecipient(mail.role, mail.email.toLowerCase())
     if (clock.now() >= mail.expires_at) return this.#expire(mail, recipient)
     const kind = await this.#kindOf(mail, recipient)
     const owner = recipient ?? (isNotice(kind) ? await this.#otherOwner(mail) : undefined)
     if (kind !== mail.kind && isNotice(kind)) return this.#putBehind(mail, kind, owner)
-    if (isFirstCode(kind, recipient) && mail.admitted_at === null) {
-      const full = await this.#admitNew(mail)
-      if (full === 'gone') return
-      if (full === 'inbox') return this.#drop(mail, kind, recipient, repeatedCode)
-      if (full !== null) return this.#wait(mail, kind, recipient, full)
+    if (strangers && isFirstCode(kind, recipient) && mail.admitted_at === null) {
+      const admission = await this.#admit(mail, this.#worker)
+      if (admission === 'gone') return
+      if (admission === 'inbox') return this.#drop(mail, kind, recipient, repeatedCode)
+      if (admission !== 'admitted') return this.#wait(mail, kind, recipient, admission)
     }
     const message = messageOf(mail, kind, recipient, this.#deps)
     const lease = setInterval(
@@ -349,9 +358,22 @@ export class Outbox {
     this.#takeSome()
   }
 
-  #step(mail: Mail, kind: MailKind | null, recipient: Recipient | undefined, step: Step, when?: Condition) {
-    const about = { mailId: value(mail.id), at: this.#deps.clock.now(), kind, personId: recipient?.id }
-    return stepTaken(about, step, when)
+  #step(mail: Mail, kind: MailKind | null, recipient: Recipient | undefined, step: Step) {
+    return stepTaken({ mailId: mail.id, at: this.#deps.clock.now(), kind, personId: recipient?.id }, step)
+  }
+
+  /** Makes these writes if it is still up to this worker. */
+  #decide(
+    mail: Mail,
+    isOurs: typeof isHeldBy,
+    writes: (mail: MailRow) => readonly Statement[],
+  ): Promise<boolean> {
+    const asks = { row: lockMail(mail.id) }
+    return this.#deps.db.decide(
+      decision(asks, ({ row }) =>
+        isOurs(this.#worker, row) ? { writes: writes(row), result: true } : { result: false },
+      ),
+    )
   }
 
   async #kindOf(mail: Mail, recipient: Recipient | undefined): Promise<MailKind> {
@@ -384,48 +406,49 @@ export class Outbox {
 
   async #putBehind(mail: Mail, kind: NoticeKind, recipient: Recipient | undefined): Promise<void> {
     const { db, clock } = this.#deps
+    const { id } = mail
     const now = clock.now()
+    const inbox = this.#inboxOf(mail)
     const limits = await this.#limitsOf(mail, false)
-    const outcome = await chooseNotice(db, {
-      mail,
-      kind,
-      inbox: this.#inboxOf(mail),
-      now,
-      unlessSince: now - noticeEveryMs,
-      take: (when) => limits?.take(newId(), now, when) ?? { statements: [], granted: always },
+    const asks = { row: lockMail(id), notice: lockNotice(inbox), ...limits.locks }
+    const choosing = decision(asks, ({ row, notice, ...counts }) => {
+      const full = limits.full(counts, now)
+      const choice = choiceOf(row, { worker: this.#worker, lastAt: notice?.sent_at ?? 0, full }, now)
+      if (choice !== 'chosen') return { result: choice, refused: true }
+      const writes = [...limits.take(counts, now), ...chooseNotice({ id, kind, inbox, now })]
+      return { writes, result: choice }
     })
-    if (outcome === 'chosen') return
-    if (outcome === 'over-budget') this.#noticesDropped.note(domainOf(mail.email))
-    await this.#drop(mail, kind, recipient, notSentBecause[outcome])
+    const choice = await lookThenDecide(db, choosing)
+    if (choice === 'chosen' || choice === 'gone') return
+    if (choice === 'over-budget') this.#noticesDropped.note(domainOf(mail.email))
+    await this.#drop(mail, kind, recipient, notSentBecause[choice])
   }
 
-  /** Counts a code to an unconfirmed address, unless others of its queue came first. */
-  async #admitNew(mail: Mail): Promise<Refusal | null> {
-    const { db, clock, strangers } = this.#deps
-    if (!strangers) return null
-    const queue = await queueBefore(db, this.#domainOf(mail), clock.now())
-    if (queue !== null) return queue === serviceQueue ? 'service' : 'domain'
-    return this.#admit(mail, claimedBy(mail.id, this.#worker))
-  }
-
-  /** Returns the limit that has no room, and then counts nothing; `gone` if another worker has the mail. */
-  async #admit(mail: Mail, isOurs: Condition): Promise<Refusal | null> {
+  /**
+   * Counts a code to an unconfirmed address, unless a limit has no room or others came first. `worker` is null for one that
+   * waits.
+   */
+  async #admit(mail: Mail, worker: string | null): Promise<Admission> {
     const { db, clock } = this.#deps
+    const { id } = mail
+    const now = clock.now()
     const limits = await this.#limitsOf(mail, true)
-    if (!limits) return null
-    while (await isTrue(db, isOurs)) {
-      const now = clock.now()
-      const full = await limits.full(db, now)
-      if (full !== null) return full
-      if (await admitMail(db, { mail, now, take: limits.take(newId(), now, isOurs) })) return null
-      // Another worker took the last one of a limit.
-    }
-    return 'gone'
+    const before = worker === null ? undefined : readQueueBefore(this.#domainOf(mail), now)
+    const admitting = decision(
+      { row: lockMail(id), before, ...limits.locks },
+      ({ row, before, ...counts }) => {
+        const queue = before?.waits_for ?? null
+        const admission = admissionOf(row, { worker, queue, full: limits.full(counts, now) })
+        if (admission !== 'admitted') return { result: admission, refused: true }
+        return { writes: [...limits.take(counts, now), admitMail(id, now)], result: admission }
+      },
+    )
+    return lookThenDecide(db, admitting)
   }
 
-  async #limitsOf(mail: Mail, hasCode: boolean) {
+  async #limitsOf(mail: Mail, hasCode: boolean): Promise<MailLimits> {
     const { strangers } = this.#deps
-    if (!strangers) return null
+    if (!strangers) return noLimits
     const isKnown = await strangers.knowsDomain(domainOf(mail.email))
     return strangers.of({ inbox: this.#inboxOf(mail), domain: this.#domainOf(mail), isKnown, hasCode })
   }
@@ -441,12 +464,15 @@ export class Outbox {
   /** Nothing was counted. It keeps its place behind those of its queue that were requested before. */
   async #wait(mail: Mail, kind: MailKind, recipient: Recipient | undefined, full: Waited): Promise<void> {
     const queue = full === 'service' ? serviceQueue : this.#domainOf(mail)
-    const change = waitForBudget(mail.id, queue)
-    if (mail.waits_for !== null) return void (await this.#deps.db.tx([change]))
+    const step = this.#step(mail, kind, recipient, { step: 'deferred', why: waits[full] })
+    const isNew = mail.waits_for === null
+    const waiting = await this.#decide(mail, isHeldOrWaits, (row) => [
+      waitForBudget(row, queue),
+      ...(isNew ? [step] : []),
+    ])
+    if (!waiting || !isNew) return
     this.#note(mail, 'waiting')
     this.#codesWaiting.note(domainOf(mail.email))
-    const step = this.#step(mail, kind, recipient, { step: 'deferred', why: waits[full] })
-    await this.#deps.db.tx([change, step])
   }
 
   /** Serves each queue, that of the whole service first, until it is empty or its budget has no room. */
@@ -464,7 +490,7 @@ export class Outbox {
     for (let served = 0; served < servedMax && !this.#stopped; served++) {
       const mail = await firstInQueue(db, queue, clock.now())
       if (!mail) return null
-      const full = await this.#admit(mail, waitsForBudget(mail.id))
+      const full = await this.#admit(mail, null)
       if (full === 'inbox') await this.#drop(mail, mail.kind ?? 'code', undefined, repeatedCode)
       else if (full === 'domain' && queue === serviceQueue) await this.#wait(mail, 'code', undefined, full)
       else if (full === 'domain' || full === 'service') return full
@@ -486,8 +512,9 @@ export class Outbox {
     why: string,
     outcome: MailOutcome = 'dropped',
   ): Promise<void> {
-    this.#note(mail, outcome)
-    await this.#deps.db.tx([dropMail(mail.id), this.#step(mail, kind, recipient, { step: 'not-sent', why })])
+    const step = this.#step(mail, kind, recipient, { step: 'not-sent', why })
+    const dropped = await this.#decide(mail, isHeldOrWaits, () => [dropMail(mail.id), step])
+    if (dropped) this.#note(mail, outcome)
   }
 
   async #caughtMessage(mail: Mail): Promise<Message> {
@@ -501,7 +528,7 @@ export class Outbox {
     message: Message,
     error: unknown,
   ): Promise<void> {
-    const { db, clock, transport, log } = this.#deps
+    const { clock, transport, log } = this.#deps
     const { code, responseCode } = error as { code?: string; responseCode?: number }
     const why = error instanceof TokenError ? { why: error.message } : {}
     const note = { mail: mail.id, attempt: mail.attempts, code, responseCode, ...why }
@@ -516,14 +543,14 @@ export class Outbox {
     // Without a reply, or with "closing", the server is in trouble, not this mail.
     if (responseCode === undefined || responseCode === 421) this.#downSince ??= clock.elapsed()
     log.warn(note, 'a mail could not be delivered; it will be retried')
-    this.#note(mail, 'deferred')
-    const step: Step = { step: 'deferred', server: transport.server, ...said, nextAt }
-    const claimed = claimedBy(mail.id, this.#worker)
-    await db.tx([
-      lockMail(mail.id),
-      this.#step(mail, null, recipient, step, claimed),
-      deferUntil(mail.id, this.#worker, nextAt),
-    ])
+    const step = this.#step(mail, null, recipient, {
+      step: 'deferred',
+      server: transport.server,
+      ...said,
+      nextAt,
+    })
+    const deferred = await this.#decide(mail, isHeldBy, () => [step, deferUntil(mail.id, nextAt)])
+    if (deferred) this.#note(mail, 'deferred')
   }
 
   async #giveUp(
@@ -532,15 +559,12 @@ export class Outbox {
     reason: 'expired' | 'refused',
     said: Said,
   ): Promise<void> {
-    const { db, clock, transport } = this.#deps
-    this.#note(mail, reason)
+    const { clock, transport } = this.#deps
     const why = reason === 'expired' ? 'it could not be delivered in time' : said.why
-    const step: Step = { step: 'failed', server: transport.server, ...said, why }
-    await db.tx([
-      lockMail(mail.id),
-      this.#step(mail, null, recipient, step, claimedBy(mail.id, this.#worker)),
-      ...failMail(mail.id, this.#worker, { reason, personId: recipient?.id ?? null, now: clock.now() }),
-    ])
+    const step = this.#step(mail, null, recipient, { step: 'failed', server: transport.server, ...said, why })
+    const failure = { reason, personId: recipient?.id, now: clock.now() }
+    const failed = await this.#decide(mail, isHeldBy, (row) => [step, ...failMail(row, failure)])
+    if (failed) this.#note(mail, reason)
   }
 
   #note({ created_at }: Mail, outcome: MailOutcome): void {
@@ -555,8 +579,7 @@ const notSentBecause = {
 
 const repeatedCode = 'this address is unconfirmed and had three mails with a code in the last 24 hours'
 
-type Waited = 'domain' | 'service'
-type Refusal = 'inbox' | Waited | 'gone'
+type Waited = Exclude<Limit, 'inbox'>
 
 const waits: Record<Waited, string> = {
   domain: 'too many first codes are being requested for this domain; it waits until more may be sent',
@@ -603,17 +626,11 @@ function withoutCode(reply: string, { text }: Message): string {
 }
 
 /** Queues a mail and creates its delivery record. */
-export function queueMail(
-  mail: NewMail,
-  digits: Expression,
-  when: Condition = always,
-  kind: NewKind = null,
-): Statement[] {
-  return [insertMail(mail, digits, when, kind), deliveryOpened(mail.id, mail.email)]
+export function queueMail(mail: NewMail, kind: NewKind = null, when: Condition = always): Statement[] {
+  return [insertMail(mail, kind, when), deliveryOpened(mail.id, mail.email)]
 }
 
 const toldWithinMs = day
-const noDigits: Expression = { sql: () => '0', params: [] }
 
 interface Told {
   readonly email: string
@@ -631,6 +648,7 @@ function toldMail(secrets: Secrets, { email, role, now, language }: Told): NewMa
     email,
     address_fingerprint: fingerprint(secrets.current, 'address', email.toLowerCase()),
     language: language ?? 'en',
+    digits: 0,
     reference: newReference(),
     expires_at: now + toldWithinMs,
     now,
@@ -643,7 +661,7 @@ export function tellOf(
   told: Told & { kind: ToldKind },
   when: Condition = always,
 ): Statement[] {
-  return queueMail(toldMail(secrets, told), noDigits, when, told.kind)
+  return queueMail(toldMail(secrets, told), told.kind, when)
 }
 
 /** A mail to staff with a text of its own. */
@@ -655,7 +673,7 @@ export function queueReport(
   const mail = toldMail(secrets, { email, role: 'staff', now })
   return {
     id: mail.id,
-    statements: [...queueMail(mail, noDigits, when, reportKind), addReport(mail.id, report)],
+    statements: [...queueMail(mail, reportKind, when), addReport(mail.id, report)],
   }
 }
 

@@ -3,40 +3,16 @@ import {
   changeAll,
   changeSome,
   type Db,
-  type Expression,
-  locking,
   prune,
   type Statement,
   statement,
 } from '../../platform/db/db.ts'
+import { type Ask, lockMade, lockOne, readOne } from '../../platform/db/decision.ts'
 import { bySystem } from '../../platform/lib/by.ts'
 import type { Digits } from '../../platform/lib/code.ts'
-import type { Language } from '../../platform/lib/languages.ts'
-import type { Role } from '../../roles.ts'
-import { eventsFrom } from '../events/events.ts'
+import { eventHappened } from '../events/events.ts'
+import { type Mail, type MailRow, serviceQueue, sessionToName } from './rules.ts'
 import type { MailKind, NewKind, NoticeKind, Report } from './templates/texts.ts'
-
-export type Mail = {
-  readonly id: string
-  readonly session_id: string
-  readonly role: Role
-  readonly email: string
-  readonly address_fingerprint: string
-  readonly language: Language
-  readonly digits: Digits
-  readonly reference: string
-  readonly kind: MailKind | null
-  readonly created_at: number
-  readonly expires_at: number
-  readonly attempts: number
-  /** When a code to an unconfirmed address was counted against its limits. */
-  readonly admitted_at: number | null
-  /** The queue in which it waits for a budget. */
-  readonly waits_for: string | null
-  readonly sent_at: number | null
-  /** As JSON. */
-  readonly report: string | null
-}
 
 const columns =
   'id, session_id, role, email, address_fingerprint, language, digits, reference, kind, created_at, expires_at, attempts, admitted_at, waits_for, sent_at, report'
@@ -45,14 +21,16 @@ export type NewMail = Omit<
   Mail,
   'digits' | 'kind' | 'created_at' | 'attempts' | 'admitted_at' | 'waits_for' | 'sent_at' | 'report'
 > & {
+  /** 0 if it carries no code. */
+  readonly digits: Digits | 0
   readonly now: number
 }
 
-export function insertMail(m: NewMail, digits: Expression, when: Condition, kind: NewKind = null): Statement {
+export function insertMail(m: NewMail, kind: NewKind, when: Condition): Statement {
   return statement(
     `insert into outbox (id, session_id, role, email, address_fingerprint, language, digits, reference, created_at, expires_at, attempts, next_at, kind)
-     select $1, $2, $3, $4, $5, $6, ${digits.sql(11)}, $7, cast($8 as bigint), cast($9 as bigint), 0, cast($8 as bigint), $10
-     where ${when.sql(11 + digits.params.length)}`,
+     select $1, $2, $3, $4, $5, $6, cast($11 as bigint), $7, cast($8 as bigint), cast($9 as bigint), 0, cast($8 as bigint), $10
+     where ${when.sql(12)}`,
     m.id,
     m.session_id,
     m.role,
@@ -63,7 +41,7 @@ export function insertMail(m: NewMail, digits: Expression, when: Condition, kind
     m.now,
     m.expires_at,
     kind,
-    ...digits.params,
+    m.digits,
     ...when.params,
   )
 }
@@ -152,13 +130,8 @@ export function claimUntil(id: string, by: string, leaseUntil: number): Statemen
 }
 
 /** Gives the mail back until the next try. */
-export function deferUntil(id: string, by: string, nextAt: number): Statement {
-  return statement(
-    'update outbox set next_at = $1, claimed_by = null where id = $2 and claimed_by = $3',
-    nextAt,
-    id,
-    by,
-  )
+export function deferUntil(id: string, nextAt: number): Statement {
+  return statement('update outbox set next_at = $1, claimed_by = null where id = $2', nextAt, id)
 }
 
 /** Makes waiting mails due now, in the order in which they were queued. */
@@ -171,124 +144,63 @@ export function tryAllNow(now: number): Statement {
   )
 }
 
-/** True while this worker has the mail; another may have sent it since. */
-export function claimedBy(id: string, by: string): Condition {
-  return {
-    sql: (n) => `exists (select 1 from outbox where id = $${n} and claimed_by = $${n + 1})`,
-    params: [id, by],
-  }
-}
+export const lockMail = (id: string) =>
+  lockOne<MailRow>('mail', `select ${columns}, claimed_by from outbox where id = $1`, id)
 
-export function lockMail(id: string): Statement {
-  return locking('select id from outbox where id = $1', id)
-}
-
-/** Takes one from each limit of a mail; `granted` is true if all had room. */
-export interface MailTake {
-  readonly statements: readonly Statement[]
-  readonly granted: Condition
-}
-
-export interface NewNotice {
-  readonly mail: Mail
-  readonly kind: NoticeKind
-  readonly inbox: string
-  readonly now: number
-  /** No notice if the inbox had one after this time. */
-  readonly unlessSince: number
-  take(when: Condition): MailTake
-}
-
-/**
- * Turns a mail into a notice and puts it behind the codes. If the inbox or a budget has had enough, nothing changes and
- * no budget is used.
- */
-export async function chooseNotice(
-  db: Db,
-  { mail, kind, inbox, now, unlessSince, take }: NewNotice,
-): Promise<'chosen' | 'repeated' | 'over-budget'> {
-  const isFirst: Condition = {
-    sql: (n) => `not exists (select 1 from notice where inbox_fingerprint = $${n} and sent_at > $${n + 1})`,
-    params: [inbox, unlessSince],
-  }
-  const { statements, granted } = take(isFirst)
-  const results = await db.tx([
-    ...statements,
+/** Locks when the inbox last had a notice. */
+export const lockNotice = (inbox: string): Ask<{ sent_at: number } | undefined> =>
+  lockMade(
+    'notice',
     statement(
-      `insert into notice (inbox_fingerprint, sent_at) select $1, cast($2 as bigint) where ${granted.sql(4)}
-       on conflict (inbox_fingerprint) do update set sent_at = excluded.sent_at where notice.sent_at <= $3
-       returning inbox_fingerprint`,
+      'insert into notice (inbox_fingerprint, sent_at) values ($1, 0) on conflict (inbox_fingerprint) do nothing',
       inbox,
-      now,
-      unlessSince,
-      ...granted.params,
     ),
+    'select sent_at from notice where inbox_fingerprint = $1',
+    inbox,
+  )
+
+/** Turns a mail into a notice and puts it behind the codes. */
+export function chooseNotice(n: { id: string; kind: NoticeKind; inbox: string; now: number }): Statement[] {
+  return [
+    statement('update notice set sent_at = $1 where inbox_fingerprint = $2', n.now, n.inbox),
     statement(
-      `update outbox set kind = $1, next_at = $2, claimed_by = null, attempts = attempts - 1
-       where id = $3 and ${lanes.codes} and exists (select 1 from notice where inbox_fingerprint = $4 and sent_at = $2)
-         and ${granted.sql(5)}`,
-      kind,
-      now,
-      mail.id,
-      inbox,
-      ...granted.params,
+      'update outbox set kind = $1, next_at = $2, claimed_by = null, attempts = attempts - 1 where id = $3',
+      n.kind,
+      n.now,
+      n.id,
     ),
-    statement('select sent_at from notice where inbox_fingerprint = $1 and sent_at > $2', inbox, unlessSince),
-  ])
-  const [chosen, , repeated] = results.slice(statements.length)
-  if (chosen!.length > 0) return 'chosen'
-  return repeated!.length > 0 ? 'repeated' : 'over-budget'
+  ]
 }
 
-/** The queue of mails that wait for the budget of all domains. Others are named by the fingerprint of their domain. */
-export const serviceQueue = 'service'
-
-/** True while a mail waits for a budget; another worker may have admitted it since. */
-export function waitsForBudget(id: string): Condition {
-  return {
-    sql: (n) => `exists (select 1 from outbox where id = $${n} and waits_for is not null)`,
-    params: [id],
-  }
-}
-
-/** Counts a mail with a code against its limits, once. One that waited is due now. */
-export async function admitMail(
-  db: Db,
-  { mail, now, take }: { mail: Pick<Mail, 'id'>; now: number; take: MailTake },
-): Promise<boolean> {
-  const results = await db.tx([
-    ...take.statements,
-    statement(
-      `update outbox set admitted_at = $1, next_at = case when waits_for is null then next_at else $1 end, waits_for = null
-       where id = $2 and ${take.granted.sql(3)} returning id`,
-      now,
-      mail.id,
-      ...take.granted.params,
-    ),
-  ])
-  return results.at(-1)!.length > 0
-}
-
-/** Lets a mail wait for a budget. It is due again when its code has expired, unless it was admitted before. */
-export function waitForBudget(id: string, queue: string): Statement {
+/** One that waited is due now. */
+export function admitMail(id: string, now: number): Statement {
   return statement(
-    `update outbox set attempts = attempts - case when waits_for is null then 1 else 0 end,
-       waits_for = $1, next_at = expires_at, claimed_by = null
-     where id = $2 and admitted_at is null`,
+    `update outbox set admitted_at = $1, next_at = case when waits_for is null then next_at else $1 end, waits_for = null
+     where id = $2`,
+    now,
+    id,
+  )
+}
+
+/** Lets a mail wait for a budget. It is due again when its code has expired. */
+export function waitForBudget({ id, waits_for }: MailRow, queue: string): Statement {
+  return statement(
+    'update outbox set waits_for = $1, next_at = expires_at, claimed_by = null, attempts = attempts - $2 where id = $3',
     queue,
+    waits_for === null ? 1 : 0,
     id,
   )
 }
 
 /** The queue, of all domains or of this one, in which a mail waits already. */
-export async function queueBefore(db: Db, domain: string, now: number): Promise<string | null> {
-  const row = await db.one<{ waits_for: string }>(
+export const readQueueBefore = (domain: string, now: number) =>
+  readOne<{ waits_for: string }>(
     `select waits_for from outbox where waits_for in ($1, $2) and expires_at > $3
      order by case waits_for when $1 then 0 else 1 end limit 1`,
-    [domain, serviceQueue, now],
+    domain,
+    serviceQueue,
+    now,
   )
-  return row?.waits_for ?? null
-}
 
 /** The next queue by name in which a mail waits. */
 export async function nextQueue(db: Db, after: string): Promise<string | null> {
@@ -311,34 +223,22 @@ export function dropMail(id: string): Statement {
   return statement('delete from outbox where id = $1', id)
 }
 
-/** Drops a mail and records it, if this worker still has it. */
+/** Drops a mail and records it. */
 export function failMail(
-  id: string,
-  by: string,
-  failure: { reason: string; personId: string | null; now: number },
+  mail: MailRow,
+  failure: { reason: 'expired' | 'refused'; personId: string | undefined; now: number },
 ): Statement[] {
-  const claimed = 'id = $1 and claimed_by = $2'
+  const { reason, personId, now } = failure
+  const sessionId = sessionToName(mail)
   return [
-    eventsFrom(
-      'mail.failed',
-      bySystem,
-      {
-        id: "'mail.' || id",
-        at: 'cast($3 as bigint)',
-        person: 'cast($5 as text)',
-        // Only a sign-in: the owner of the address must not learn who wants to move to it.
-        session:
-          "case when kind in ('address-code', 'address-in-use', 'step-up-code') then null else nullif(session_id, '') end",
-        data: 'cast($4 as text)',
-      },
-      `from outbox where ${claimed}`,
-      id,
-      by,
-      failure.now,
-      JSON.stringify({ reason: failure.reason }),
-      failure.personId,
-    ),
-    statement(`delete from outbox where ${claimed}`, id, by),
+    eventHappened('mail.failed', bySystem, {
+      id: `mail.${mail.id}`,
+      at: now,
+      ...(personId !== undefined && { personId }),
+      ...(sessionId !== null && { sessionId }),
+      data: { reason },
+    }),
+    dropMail(mail.id),
   ]
 }
 
@@ -391,7 +291,7 @@ export function pruneMail(
 
 export function forgetMail(addressFingerprint: string, inbox: string): Statement[] {
   return [
-    statement('delete from notice where inbox_fingerprint = $1', inbox),
     statement('delete from outbox where address_fingerprint = $1', addressFingerprint),
+    statement('delete from notice where inbox_fingerprint = $1', inbox),
   ]
 }

@@ -7,7 +7,7 @@
  * trip or two. See docs/decisions/0025-rules-in-typescript.md.
  */
 import { AppError } from '../../errors.ts'
-import type { Ask, ResultOf, Step } from './decision.ts'
+import type { Ask, Decision, ResultOf, Step } from './decision.ts'
 import type { Param, Row, Statement, Value } from './statement.ts'
 
 export { insertion, type Param, type Row, type Statement, statement, type Value } from './statement.ts'
@@ -75,6 +75,13 @@ export function locking(sql: string, ...params: Value[]): Statement {
 /** Asks a question of a decision outside of one. */
 export const readNow = async <R>(db: Pick<Db, 'all'>, { question, read }: Ask<R>): Promise<R> =>
   read(await db.all(question.sql, question.params))
+
+/** Asks without locks first: what is refused then needs none, and its refusal must not have writes. */
+export async function lookThenDecide<T>(db: Pick<Db, 'all' | 'decide'>, one: Decision<T>): Promise<T> {
+  const rows = await Promise.all(one.asks.map(({ question }) => db.all(question.sql, question.params)))
+  const { refused, result } = one.rule(rows)
+  return refused ? result : db.decide(one)
+}
 
 /** Takes the steps, if there are any. */
 export const inTurn = async <T>(db: Pick<Db, 'decide'>, [first, ...others]: readonly Step<T>[]) =>
@@ -163,12 +170,6 @@ export const both = (a: Condition, b: Condition): Condition => ({
 export const value = (of: string | number): Expression => ({
   sql: (first) => `cast($${first} as ${typeof of === 'string' ? 'text' : 'bigint'})`,
   params: [of],
-})
-
-/** A constant of the program, never of a request: every distinct SQL text stays prepared on its connection. */
-export const literal = (of: string | number): Expression => ({
-  sql: () => (typeof of === 'string' ? `'${of}'` : String(of)),
-  params: [],
 })
 
 export async function isTrue(db: Db, condition: Condition): Promise<boolean> {
