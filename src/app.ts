@@ -308,10 +308,10 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     allow: config.webhookAllow,
     userAgent: userAgent(),
     log,
-    async tellAdmins({ id, host, because, now }, when) {
+    async tellAdmins({ id, host, because, now }) {
       const admins = (await staff.list()).filter(({ may }) => may.includes('admin'))
       const off = { id, host, because, url: `${publicUrl}/console`, now }
-      return admins.flatMap(({ email }) => tellOfWebhook(secrets, { ...off, email }, when))
+      return admins.flatMap(({ email }) => tellOfWebhook(secrets, { ...off, email }))
     },
     ...(metrics && { noted: (outcome) => metrics.webhook(outcome) }),
   })

@@ -6,9 +6,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'
-import { codeTaken, Limits, networkPolicies } from '../src/identity/limits/limits.ts'
+import { codeTaken, Limits, networkPolicies, strangersMailLimits } from '../src/identity/limits/limits.ts'
 import { endSessions } from '../src/identity/session/session.ts'
-import { claimMails, pruneMail, tryAllNow } from '../src/messages/mail/store.ts'
+import {
+  admitMail,
+  chooseNotice,
+  claimMails,
+  forgetMail,
+  lockMail,
+  lockNotice,
+  pruneMail,
+  tryAllNow,
+} from '../src/messages/mail/store.ts'
 import {
   claimLines,
   countFailure,
@@ -71,7 +80,25 @@ const sessions: Part = (db, round) => [
 
 const inHand = new Set([20, 3, 11].map((i) => `m${i}`))
 
+/** Two inboxes of one domain. */
+function choosing(round: number, hasCode: boolean) {
+  const id = `m${round % 40}`
+  const inbox = `inbox${round % 2}`
+  const limits = strangersMailLimits({ inbox, domain: 'domain', isKnown: round % 3 === 0, hasCode })
+  const asks = { row: lockMail(id), ...(!hasCode && { notice: lockNotice(inbox) }), ...limits.locks }
+  return decision(asks, ({ row: _row, notice: _notice, ...counts }) => ({
+    writes: [
+      ...limits.take(counts, now),
+      ...(hasCode ? [admitMail(id, now)] : chooseNotice({ id, kind: 'no-account', inbox, now })),
+    ],
+    result: null,
+  }))
+}
+
 const mails: Part = (db, round) => [
+  db.decide(choosing(round, true)),
+  db.decide(choosing(round, false)),
+  tx(db, forgetMail('nobody', `inbox${round % 2}`)),
   ...['one', 'other'].map((by) =>
     claimMails(db, { lane: 'codes', kinds: ['code'], by, inHand, now, leaseUntil: now, limit: 20 }),
   ),
@@ -85,11 +112,12 @@ const webhooks: Part = (db, round) => {
   const range = { after: 0, to: 40, now }
   return [
     tx(db, queueDeliveries({ ...range, queuedTo: 0 })),
-    tx(db, requeueDeliveries({ ...range, id: 'w', since: 0 })),
+    db.decide(requeueDeliveries({ ...range, id: 'w', since: 0 })),
     claimLines(db, { ...claim, now, leaseUntil: now, limit: 40 }),
     claimLines(db, { ...claim, by: 'other', now, leaseUntil: now, limit: 40 }),
-    tx(db, forgetFailures('w', 0, now - 1)),
-    tx(db, [countFailure('w', now), hurryLines('w', now - 1)]),
+    db.decide(forgetFailures('w', now - 1)),
+    db.decide(countFailure('w', now)),
+    tx(db, [hurryLines('w', now - 1)]),
     tx(db, releaseLine(claim, now)),
   ]
 }

@@ -668,12 +668,11 @@ export function tellOf(
 export function queueReport(
   secrets: Secrets,
   { email, report, now }: { email: string; report: Report; now: number },
-  when: Condition = always,
 ): { id: string; statements: Statement[] } {
   const mail = toldMail(secrets, { email, role: 'staff', now })
   return {
     id: mail.id,
-    statements: [...queueMail(mail, reportKind, when), addReport(mail.id, report)],
+    statements: [...queueMail(mail, reportKind), addReport(mail.id, report)],
   }
 }
 
@@ -681,11 +680,10 @@ export function queueReport(
 export function tellOfWebhook(
   secrets: Secrets,
   { email, now, ...off }: WebhookOff & { email: string; now: number },
-  when: Condition,
 ): Statement[] {
   // The language of an admin is unknown.
   const report = mailTexts.en.webhookOff(off)
-  return queueReport(secrets, { email, report, now }, when).statements
+  return queueReport(secrets, { email, report, now }).statements
 }
 
 /** Erases everything stored about mails to an address. */

@@ -8,12 +8,14 @@
  * other.
  */
 import { randomInt } from 'node:crypto'
-import type { Condition, Db, Statement } from '../../platform/db/db.ts'
-import { hour, minute, second } from '../../platform/lib/clock.ts'
+import { type Db, lookThenDecide, type Statement } from '../../platform/db/db.ts'
+import { decision } from '../../platform/db/decision.ts'
+import { second } from '../../platform/lib/clock.ts'
 import { Failure, type FailureLog } from '../../platform/lib/failure.ts'
 import { newId } from '../../platform/lib/random.ts'
 import { Rounds } from '../../platform/lib/rounds.ts'
 import { type EventRow, eventNumbered, eventView, numberEvents } from '../events/events.ts'
+import { failingSince, isSwitchedOff, pauseAfter, type Trouble } from './rules.ts'
 import { type Answer, type SendDeps, sendEvent } from './send.ts'
 import {
   type Attempt,
@@ -24,8 +26,6 @@ import {
   dueWebhooks,
   firstInLine,
   forgetFailures,
-  hasFailedSince,
-  isEnabled,
   lockWebhook,
   noteFailing,
   queueDeliveries,
@@ -40,25 +40,6 @@ const leaseMs = 25 * second
 const connectionsPerWebhook = 8
 const queueBatch = 1_000
 const gone = 410
-/** After this many failures in a row, the endpoint is in trouble, not a single event. */
-const manyFailures = 5
-/** 72 hours in all. */
-const pausesMs = [
-  5 * second,
-  30 * second,
-  2 * minute,
-  10 * minute,
-  1 * hour,
-  3 * hour,
-  6 * hour,
-  10 * hour,
-  14 * hour,
-  18 * hour,
-  20 * hour,
-]
-const triesMax = pausesMs.length + 1
-/** After this long without a success, and as many attempts as a single event gets, the endpoint is switched off. */
-const failingMaxMs = 72 * hour
 /** Jitter: pauses are up to a tenth longer, so that deliveries that failed together are not retried together. */
 const jitter = 0.1
 
@@ -75,8 +56,8 @@ export interface DelivererDeps extends SendDeps {
   readonly pollMs: number
   readonly webhooks: Webhooks
   readonly log: FailureLog
-  /** Statements that mail those who can mend it, if the condition is true. */
-  tellAdmins?(webhook: SwitchedOff, when: Condition): Promise<Statement[]>
+  /** Statements that mail those who can mend it. */
+  tellAdmins?(webhook: SwitchedOff): Promise<Statement[]>
   /** Called for every attempt. */
   noted?(outcome: 'delivered' | 'deferred' | 'failed'): void
 }
@@ -173,14 +154,14 @@ export class Deliverer {
     const { db, log } = this.#deps
     this.#deps.noted?.('delivered')
     await this.#record(claim, { ...attempt, outcome: 'delivered' })
-    const results = await db.tx(forgetFailures(webhook.id, manyFailures, attempt.at))
-    if (results.at(-1)!.length > 0) log.info(about(webhook), 'a webhook works again')
+    if (await lookThenDecide(db, forgetFailures(webhook.id, attempt.at)))
+      log.info(about(webhook), 'a webhook works again')
   }
 
   async #gone(webhook: WebhookRow, claim: Claim, attempt: Attempt): Promise<void> {
     this.#deps.noted?.('failed')
     // Before the line is released, or the next event in it would be sent.
-    await this.#switchOff(webhook, 'gone', attempt.at, isEnabled(webhook.id))
+    await this.#switchOff(webhook, 'gone', attempt.at)
     await this.#record(claim, { ...attempt, outcome: 'dropped' })
     await this.#deps.webhooks.dropWaiting(webhook.id)
   }
@@ -188,7 +169,7 @@ export class Deliverer {
   async #failed(webhook: WebhookRow, claim: Claim, attempt: Attempt, attempts: number): Promise<void> {
     const { db, log } = this.#deps
     const { number, at, status, error } = attempt
-    const pauseMs = pausesMs[attempts - 1]
+    const pauseMs = pauseAfter(attempts)
     this.#deps.noted?.(pauseMs === undefined ? 'failed' : 'deferred')
     if (pauseMs === undefined) {
       await this.#record(claim, { ...attempt, outcome: 'given-up' })
@@ -197,43 +178,37 @@ export class Deliverer {
       const nextAt = at + pauseMs + randomInt(Math.floor(pauseMs * jitter))
       await this.#record(claim, attempt, nextAt)
     }
-    const [counted] = await db.tx([countFailure(webhook.id, at)])
-    const { failures, failing_since: since } = (counted![0] ?? {}) as Partial<WebhookRow>
-    if (failures === 1)
+    const health = await db.decide(countFailure(webhook.id, at))
+    if (health?.failures === 1)
       log.warn({ ...about(webhook), status, error }, 'a webhook is failing; retrying for three days')
-    if (failures! >= triesMax && at - since! >= failingMaxMs) {
-      const hasFailed = hasFailedSince(webhook.id, at - failingMaxMs, triesMax)
-      await this.#switchOff(webhook, 'failing', at, hasFailed)
+    if (isSwitchedOff(health, 'failing', at)) {
+      await this.#switchOff(webhook, 'failing', at)
       await this.#deps.webhooks.dropWaiting(webhook.id)
     }
   }
 
   /** Happens once, in whichever process comes first; admins are notified in the same transaction. */
-  async #switchOff(
-    webhook: WebhookRow,
-    because: 'gone' | 'failing',
-    now: number,
-    when: Condition,
-  ): Promise<void> {
+  async #switchOff(webhook: WebhookRow, trouble: Trouble, now: number): Promise<void> {
     const { db, log, tellAdmins } = this.#deps
     const { id } = webhook
+    const because = trouble === 'gone' ? 'gone' : 'failing'
     const host = hostNamed(webhook)
-    const results = await db.tx([
-      lockWebhook(id),
-      ...((await tellAdmins?.({ id, host, because, now }, when)) ?? []),
-      disableWebhook(id, because, now, when),
-    ])
-    if (results.at(-1)!.length > 0) log.warn(about(webhook), switchedOff[because])
+    const mails = (await tellAdmins?.({ id, host, because, now })) ?? []
+    const switching = decision({ row: lockWebhook(id) }, ({ row }) =>
+      isSwitchedOff(row, trouble, now)
+        ? { writes: [...mails, disableWebhook(id, because, now)], result: true }
+        : { result: false },
+    )
+    if (await db.decide(switching)) log.warn(about(webhook), switchedOff[because])
   }
 
   /** Events must not pile up for an endpoint that cannot be tried. */
   async #cannotRead(webhook: WebhookRow): Promise<void> {
     const { db, clock, log } = this.#deps
     const now = clock.now()
-    const { id, failing_since: since } = webhook
-    if (since === null || since > now) await db.tx([noteFailing(id, now)])
-    else if (now - since >= failingMaxMs)
-      await this.#switchOff(webhook, 'failing', now, hasFailedSince(id, now - failingMaxMs, 0))
+    const { id, failing_since } = webhook
+    if (failing_since !== failingSince(webhook, now)) await db.decide(noteFailing(id, now))
+    else if (isSwitchedOff(webhook, 'unreadable', now)) await this.#switchOff(webhook, 'unreadable', now)
     if (this.#unreadable.has(id)) return
     this.#unreadable.add(id)
     log.warn(

@@ -1,19 +1,12 @@
-import {
-  always,
-  type Condition,
-  type Db,
-  locking,
-  prune,
-  type Statement,
-  statement,
-  sweptRowsMax,
-} from '../../platform/db/db.ts'
+import { type Db, locking, prune, type Statement, statement, sweptRowsMax } from '../../platform/db/db.ts'
+import { type Decision, decision, lockAll, lockOne, readOne } from '../../platform/db/decision.ts'
+import { failingSince, type Health, hasFailed, hasRoom, isInTrouble } from './rules.ts'
 
 /** Switched off by hand, because it answered 410, or because it failed for days. */
 export type DisabledBecause = 'operator' | 'gone' | 'failing'
 export type Outcome = 'delivered' | 'given-up' | 'dropped'
 
-export interface WebhookRow {
+export interface WebhookRow extends Health {
   readonly id: string
   readonly url: string
   /** Comma-separated, or `*`. */
@@ -22,12 +15,7 @@ export interface WebhookRow {
   readonly sealed_before: string | null
   readonly sealed_before_until: number | null
   readonly created_at: number
-  readonly disabled_at: number | null
   readonly disabled_because: DisabledBecause | null
-  /** Attempts that failed since the last success. */
-  readonly failures: number
-  /** When the first of them was. */
-  readonly failing_since: number | null
 }
 
 const columns =
@@ -44,16 +32,30 @@ export function webhookById(db: Db, id: string): Promise<WatchedWebhook | undefi
   return db.one(`select ${columns}, ${waiting} from webhook w where w.id = $1`, [id])
 }
 
-/** Returns no row if there are already `max`. */
-export function addWebhook(
-  db: Db,
-  w: { id: string; url: string; events: string; sealed: string; now: number; max: number },
-) {
-  return db.run(
+/** False if there are too many. */
+export function addWebhook(w: {
+  id: string
+  url: string
+  events: string
+  sealed: string
+  now: number
+}): Decision<boolean> {
+  const insert = statement(
     `insert into webhook (id, url, events, sealed, created_at, after_number)
-     select $1, $2, $3, $4, cast($5 as bigint), (select last from event_counter)
-     where (select count(*) from webhook) < $6 returning id`,
-    [w.id, w.url, w.events, w.sealed, w.now, w.max],
+     values ($1, $2, $3, $4, $5, (select last from event_counter))`,
+    w.id,
+    w.url,
+    w.events,
+    w.sealed,
+    w.now,
+  )
+  return decision(
+    {
+      others: lockAll('webhook', 'select id from webhook order by id'),
+      // Others may have been added while this one waited for the locks.
+      count: readOne<{ n: number }>('select count(*) as n from webhook'),
+    },
+    ({ count }) => (hasRoom(count!.n) ? { writes: [insert], result: true } : { result: false }),
   )
 }
 
@@ -71,42 +73,18 @@ export function enableWebhook(id: string): Statement {
   )
 }
 
-/** Returns the id if this call disabled it. Waiting deliveries count as dropped, and `dropWaiting` ends them. */
-export function disableWebhook(
-  id: string,
-  because: DisabledBecause,
-  now: number,
-  when: Condition = always,
-): Statement {
+/** Unless it is disabled already. Waiting deliveries count as dropped, and `dropWaiting` ends them. */
+export function disableWebhook(id: string, because: DisabledBecause, now: number): Statement {
   return statement(
-    `update webhook set disabled_at = $1, disabled_because = $2
-     where id = $3 and disabled_at is null and ${when.sql(4)} returning id`,
+    'update webhook set disabled_at = $1, disabled_because = $2 where id = $3 and disabled_at is null',
     now,
     because,
     id,
-    ...when.params,
   )
 }
 
-export function lockWebhook(id: string): Statement {
-  return locking('select id from webhook where id = $1', id)
-}
-
-export function isEnabled(id: string): Condition {
-  return {
-    sql: (n) => `exists (select 1 from webhook where id = $${n} and disabled_at is null)`,
-    params: [id],
-  }
-}
-
-/** True while it has failed since `since` or longer, and this often. */
-export function hasFailedSince(id: string, since: number, failures: number): Condition {
-  return {
-    sql: (n) => `exists (select 1 from webhook
-      where id = $${n} and disabled_at is null and failing_since <= $${n + 1} and failures >= $${n + 2})`,
-    params: [id, since, failures],
-  }
-}
+export const lockWebhook = (id: string) =>
+  lockOne<WebhookRow>('webhook', `select ${columns} from webhook w where w.id = $1`, id)
 
 /**
  * Ends some of the waiting deliveries of one disabled endpoint, or of all of them, and returns a row for each. The
@@ -212,19 +190,18 @@ export async function lastNumber(db: Db): Promise<number> {
   return row?.last ?? 0
 }
 
-/** Queues or requeues deliveries of these events to one endpoint. The last statement returns them. */
+/** Queues or requeues deliveries of these events to one endpoint, if it is enabled. Returns how many. */
 export function requeueDeliveries(r: {
   id: string
   since: number
   after: number
   to: number
   now: number
-}): Statement[] {
+}): Decision<number> {
   const from = `from webhook w join event e on e.number > $2 and e.number <= $3 and e.at >= $4 and ${wants}
-    where w.id = $1 and w.disabled_at is null`
+    where w.id = $1`
   const range = [r.id, r.after, r.to, r.since] as const
-  return [
-    locking('select id from webhook where id = $1', r.id),
+  const queue = [
     statement(
       `insert into webhook_line (webhook_id, line, next_at)
        select distinct w.id, ${lineOf}, cast($5 as bigint) ${from}
@@ -236,11 +213,15 @@ export function requeueDeliveries(r: {
     statement(
       `insert into webhook_delivery (webhook_id, number, line) select w.id, e.number, ${lineOf} ${from}
        on conflict (webhook_id, number) do update
-       set attempts = 0, tried_at = null, status = null, error = null, ended_at = null, outcome = null
-       returning number`,
+       set attempts = 0, tried_at = null, status = null, error = null, ended_at = null, outcome = null`,
       ...range,
     ),
   ]
+  return decision(
+    { webhook: lockWebhook(r.id), count: readOne<{ n: number }>(`select count(*) as n ${from}`, ...range) },
+    ({ webhook, count }) =>
+      webhook?.disabled_at === null ? { writes: queue, result: count!.n } : { result: 0 },
+  )
 }
 
 /** Endpoints for which something is due. */
@@ -339,44 +320,37 @@ export function recordAttempt(claim: Claim, attempt: Attempt): Statement[] {
   ]
 }
 
-/** Returns the number of failures in a row, and since when. A time ahead of now is of a clock that was wrong. */
-export function countFailure(id: string, at: number): Statement {
-  return statement(
-    `update webhook set failures = failures + 1, failing_since = ${earlier('$2')}
-     where id = $1 returning failures, failing_since`,
-    id,
-    at,
-  )
+/** Returns its health after that. */
+export function countFailure(id: string, at: number): Decision<Health | undefined> {
+  return decision({ webhook: lockWebhook(id) }, ({ webhook }) => {
+    if (!webhook) return { result: undefined }
+    const failures = webhook.failures + 1
+    const result = { ...webhook, failures, failing_since: failingSince(webhook, at) }
+    return { writes: [writeHealth(id, result)], result }
+  })
 }
 
-/** It cannot be tried, which counts as a failure. */
-export function noteFailing(id: string, at: number): Statement {
-  return statement(`update webhook set failing_since = ${earlier('$2')} where id = $1`, id, at)
+/** It cannot be tried, which counts as failing. */
+export function noteFailing(id: string, at: number): Decision<null> {
+  return decision({ webhook: lockWebhook(id) }, ({ webhook }) => ({
+    writes: webhook ? [writeHealth(id, { ...webhook, failing_since: failingSince(webhook, at) })] : [],
+    result: null,
+  }))
 }
 
-const earlier = (at: string) =>
-  `case when failing_since is null or failing_since > cast(${at} as bigint) then cast(${at} as bigint) else failing_since end`
+const writeHealth = (id: string, { failures, failing_since }: Health) =>
+  statement('update webhook set failures = $1, failing_since = $2 where id = $3', failures, failing_since, id)
 
 /**
- * Forgets the failures; the last statement returns a row if there were any. After a longer outage, waiting deliveries
- * are due at once; after a few failures they are not, because a single event may be the cause.
+ * Forgets the failures; false if there were none. After a longer outage, waiting deliveries are due at once; after a few
+ * failures they are not, because a single event may be the cause.
  */
-export function forgetFailures(id: string, manyFailures: number, now: number): Statement[] {
-  return [
-    lockWebhook(id),
-    statement(
-      `update webhook_line set next_at = $1 where webhook_id = $2 and claimed_by is null and next_at > $1
-         and exists (select 1 from webhook where id = $2 and failures >= $3)`,
-      now,
-      id,
-      manyFailures,
-    ),
-    statement(
-      `update webhook set failures = 0, failing_since = null
-       where id = $1 and (failures > 0 or failing_since is not null) returning id`,
-      id,
-    ),
-  ]
+export function forgetFailures(id: string, now: number): Decision<boolean> {
+  return decision({ webhook: lockWebhook(id) }, ({ webhook }) => {
+    if (!webhook || !hasFailed(webhook)) return { result: false, refused: true }
+    const forgotten = writeHealth(id, { ...webhook, failures: 0, failing_since: null })
+    return { writes: isInTrouble(webhook) ? [hurryLines(id, now), forgotten] : [forgotten], result: true }
+  })
 }
 
 /** Makes waiting deliveries due at once. */

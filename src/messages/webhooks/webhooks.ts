@@ -18,6 +18,7 @@ import { seal, unseal } from '../../platform/lib/seal.ts'
 import type { Secrets } from '../../platform/lib/secret.ts'
 import { eventTypes, numberBefore, numberEvents } from '../events/events.ts'
 import { testEvent } from '../events/types.ts'
+import { webhooksMax } from './rules.ts'
 import { type Answer, type SendDeps, sendEvent } from './send.ts'
 import {
   addWebhook,
@@ -43,7 +44,6 @@ import {
 
 export { attempt } from './send.ts'
 
-const webhooksMax = 50
 const urlLengthMax = 2_000
 const bothSecretsMs = day
 const deliveriesKeptMs = 7 * day
@@ -84,9 +84,8 @@ export class Webhooks {
     // Number all earlier events first, so that the webhook does not receive them.
     await numberEvents(db)
     const sealed = seal(secrets, id, secret)
-    const added = await addWebhook(db, { id, url, events, sealed, now: clock.now(), max: webhooksMax })
-    if (added.length === 0)
-      throw new AppError('conflict', `There are already ${webhooksMax} webhooks; remove one first.`)
+    const added = await db.decide(addWebhook({ id, url, events, sealed, now: clock.now() }))
+    if (!added) throw new AppError('conflict', `There are already ${webhooksMax} webhooks; remove one first.`)
     return { ...(await this.#show(id)), secret }
   }
 
@@ -144,8 +143,7 @@ export class Webhooks {
     let queued = 0
     for (let after = first; after < last; after += replayBatch) {
       const to = Math.min(after + replayBatch, last)
-      const results = await db.tx(requeueDeliveries({ id, since, after, to, now: clock.now() }))
-      queued += results.at(-1)!.length
+      queued += await db.decide(requeueDeliveries({ id, since, after, to, now: clock.now() }))
     }
     return queued
   }
