@@ -519,7 +519,7 @@ for (const engine of engines) {
         },
         decide: async (...steps) => {
           const result = await db.decide(...steps)
-          if (isPutOff) return result
+          if (isPutOff || result !== true) return result
           isPutOff = true
           service.clock.advance(2 * second)
           outbox.wake()
