@@ -13,7 +13,7 @@
  * owns the address, and must not show in the timing of later requests.
  */
 import { randomInt } from 'node:crypto'
-import { always, type Condition, type Db, lookThenDecide, type Statement } from '../../platform/db/db.ts'
+import { type Db, lookThenDecide, type Statement } from '../../platform/db/db.ts'
 import { type Ask, decision } from '../../platform/db/decision.ts'
 import { domainOf, inboxOf } from '../../platform/lib/address.ts'
 import { type Clock, clockSlackMs, day, second } from '../../platform/lib/clock.ts'
@@ -626,8 +626,8 @@ function withoutCode(reply: string, { text }: Message): string {
 }
 
 /** Queues a mail and creates its delivery record. */
-export function queueMail(mail: NewMail, kind: NewKind = null, when: Condition = always): Statement[] {
-  return [insertMail(mail, kind, when), deliveryOpened(mail.id, mail.email)]
+export function queueMail(mail: NewMail, kind: NewKind = null): Statement[] {
+  return [insertMail(mail, kind), deliveryOpened(mail.id, mail.email)]
 }
 
 const toldWithinMs = day
@@ -655,13 +655,9 @@ function toldMail(secrets: Secrets, { email, role, now, language }: Told): NewMa
   }
 }
 
-/** A mail that notifies an owner of a change, if the change took place. */
-export function tellOf(
-  secrets: Secrets,
-  told: Told & { kind: ToldKind },
-  when: Condition = always,
-): Statement[] {
-  return queueMail(toldMail(secrets, told), told.kind, when)
+/** A mail that notifies an owner of a change. */
+export function tellOf(secrets: Secrets, told: Told & { kind: ToldKind }): Statement[] {
+  return queueMail(toldMail(secrets, told), told.kind)
 }
 
 /** A mail to staff with a text of its own. */

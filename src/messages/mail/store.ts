@@ -1,12 +1,4 @@
-import {
-  type Condition,
-  changeAll,
-  changeSome,
-  type Db,
-  prune,
-  type Statement,
-  statement,
-} from '../../platform/db/db.ts'
+import { changeAll, changeSome, type Db, prune, type Statement, statement } from '../../platform/db/db.ts'
 import { type Ask, lockMade, lockOne, readOne } from '../../platform/db/decision.ts'
 import { bySystem } from '../../platform/lib/by.ts'
 import type { Digits } from '../../platform/lib/code.ts'
@@ -26,23 +18,21 @@ export type NewMail = Omit<
   readonly now: number
 }
 
-export function insertMail(m: NewMail, kind: NewKind, when: Condition): Statement {
+export function insertMail(m: NewMail, kind: NewKind): Statement {
   return statement(
     `insert into outbox (id, session_id, role, email, address_fingerprint, language, digits, reference, created_at, expires_at, attempts, next_at, kind)
-     select $1, $2, $3, $4, $5, $6, cast($11 as bigint), $7, cast($8 as bigint), cast($9 as bigint), 0, cast($8 as bigint), $10
-     where ${when.sql(12)}`,
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, $9, $11)`,
     m.id,
     m.session_id,
     m.role,
     m.email,
     m.address_fingerprint,
     m.language,
+    m.digits,
     m.reference,
     m.now,
     m.expires_at,
     kind,
-    m.digits,
-    ...when.params,
   )
 }
 

@@ -166,16 +166,6 @@ export const both = (a: Condition, b: Condition): Condition => ({
   params: [...a.params, ...b.params],
 })
 
-/** A value as a parameter. PostgreSQL cannot always tell its type, so it is named. */
-export const value = (of: string | number): Expression => ({
-  sql: (first) => `cast($${first} as ${typeof of === 'string' ? 'text' : 'bigint'})`,
-  params: [of],
-})
-
-export async function isTrue(db: Db, condition: Condition): Promise<boolean> {
-  return (await db.one(`select 1 where ${condition.sql(1)}`, condition.params)) !== undefined
-}
-
 /** How many callers may wait for the store before new ones are refused. */
 export const waitingMax = 20_000
 
