@@ -151,21 +151,13 @@ export function padded<V>(values: readonly V[]): V[] {
   return [...values, ...Array<V>(length - values.length).fill(values.at(-1)!)]
 }
 
-/** Part of a statement; its parameters are numbered from `first`. */
-export interface Expression {
+/** For a `where` clause; its parameters are numbered from `first`. */
+export interface Condition {
   sql(first: number): string
   readonly params: readonly Value[]
 }
 
-/** For a `where` clause. */
-export type Condition = Expression
-
 export const always: Condition = { sql: () => 'true', params: [] }
-export const both = (a: Condition, b: Condition): Condition => ({
-  sql: (first) => `${a.sql(first)} and ${b.sql(first + a.params.length)}`,
-  params: [...a.params, ...b.params],
-})
-
 /** How many callers may wait for the store before new ones are refused. */
 export const waitingMax = 20_000
 
