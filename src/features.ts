@@ -78,7 +78,6 @@ export async function openFeatures(
     secrets,
     limits,
     sessions,
-    log,
     relyingParty: {
       id: config.passkeyId,
       name: brandOf(config.school),

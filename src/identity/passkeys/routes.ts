@@ -164,7 +164,7 @@ function ownPasskeys(root: FastifyInstance, { passkeys, callerOf, byOf }: Passke
         response: { 200: PasskeyList, ...problems(...tokenProblems) },
       },
     },
-    async (request) => ({ passkeys: await passkeys.list(callerOf(request).id) }),
+    async (request) => ({ passkeys: await passkeys.own.list(callerOf(request).id) }),
   )
 
   app.post(
@@ -182,7 +182,7 @@ function ownPasskeys(root: FastifyInstance, { passkeys, callerOf, byOf }: Passke
         },
       },
     },
-    (request) => passkeys.addOptions(callerOf(request)),
+    (request) => passkeys.own.addOptions(callerOf(request)),
   )
 
   app.post(
@@ -212,7 +212,9 @@ function ownPasskeys(root: FastifyInstance, { passkeys, callerOf, byOf }: Passke
       const { credential, name } = request.body
       const device = deviceOf(request.headers['user-agent'])
       const how = { by: byOf(request), language: languageOf(request) }
-      return reply.code(201).send(await passkeys.add(callerOf(request), { credential, name, device }, how))
+      return reply
+        .code(201)
+        .send(await passkeys.own.add(callerOf(request), { credential, name, device }, how))
     },
   )
 
@@ -229,7 +231,7 @@ function ownPasskeys(root: FastifyInstance, { passkeys, callerOf, byOf }: Passke
         response: { 200: PasskeyEntry, ...problems(...refusals, 'not-found') },
       },
     },
-    (request) => passkeys.rename(callerOf(request).id, request.params.passkeyId, request.body.name),
+    (request) => passkeys.own.rename(callerOf(request).id, request.params.passkeyId, request.body.name),
   )
 
   app.delete(
@@ -248,7 +250,7 @@ function ownPasskeys(root: FastifyInstance, { passkeys, callerOf, byOf }: Passke
     async (request, reply) => {
       const { id, session_id: sessionId } = callerOf(request)
       const how = { by: byOf(request), sessionId, language: languageOf(request) }
-      await passkeys.remove(id, request.params.passkeyId, how)
+      await passkeys.own.remove(id, request.params.passkeyId, how)
       return reply.code(204).send()
     },
   )

@@ -1,5 +1,6 @@
 /** What the answer of an authenticator is worth, and whether a passkey can be added. */
 import { minute } from '../../platform/lib/clock.ts'
+import type { Role } from '../../roles.ts'
 import type { Person } from '../people/people.ts'
 import type { Passkey, UsedChallenge } from './store.ts'
 
@@ -77,3 +78,8 @@ export function additionTo(
   if (own.length >= passkeysMax) return 'too-many'
   return isChallengeUsed ? 'unusable' : 'added'
 }
+
+export const mustUsePasskey = (
+  { role, method }: { role: Role; method: string },
+  staffMustUse: boolean,
+): boolean => staffMustUse && role === 'staff' && method !== 'passkey'

@@ -162,7 +162,7 @@ export async function exportPerson(who: string, options: CommonOptions): Promise
 
 export async function listPasskeys(who: string, options: CommonOptions): Promise<void> {
   await withFeatures(options, async ({ support, passkeys }) => {
-    const list = await passkeys.list(await support.idOf(who))
+    const list = await passkeys.own.list(await support.idOf(who))
     if (options.json) return say(options, { passkeys: list }, '')
     if (list.length === 0) return say(options, {}, `${visible(who)} has no passkeys.`)
     const rows = list.map((one) => [
@@ -179,7 +179,7 @@ export async function listPasskeys(who: string, options: CommonOptions): Promise
 export async function removePasskey(who: string, passkeyId: string, options: CommonOptions): Promise<void> {
   await withFeatures(options, async ({ support, passkeys }) => {
     const userId = await support.idOf(who)
-    await passkeys.remove(userId, passkeyId, { by: byOperator, sessionId: null })
+    await passkeys.own.remove(userId, passkeyId, { by: byOperator, sessionId: null })
     const done = `The passkey is removed, and ${visible(who)} gets a mail. Open sessions stay open; "chiron people sign-out" ends them.`
     say(options, { userId, passkeyId }, done)
   })

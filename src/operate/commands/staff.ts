@@ -66,7 +66,7 @@ export async function removeStaff(who: string, options: CommonOptions): Promise<
 export async function resetPasskeys(who: string, options: CommonOptions): Promise<void> {
   await withFeatures(options, async ({ staff, passkeys, sessions }, config) => {
     const { id, email } = await staff.find(who)
-    const removed = await passkeys.removeAll(id, byOperator)
+    const removed = await passkeys.own.removeAll(id, byOperator)
     await sessions.endAll(id, 'revoked', byOperator)
     const locked = config.staffPasskey === 'required' && !(await passkeys.adminHasOne())
     const warning = locked
