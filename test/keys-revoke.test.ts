@@ -51,8 +51,10 @@ for (const engine of engines) {
         .map(({ actor, data }) => ({ actor, ...JSON.parse(data) }))
         .filter(({ revoked }) => revoked !== undefined)
     }
-    const newKeys = async () => {
-      const { db, clock } = { db: service.app.parts.db, clock: service.clock }
+    /** As in a process of its own: every other one has another store. */
+    const newKeys = async (_: unknown, i: number) => {
+      const { db } = (i % 2 ? other : service).app.parts
+      const { clock } = service
       const keys = new SigningKeys({ db, clock, secrets: secretsFrom(secret, null) }, 15 * minute)
       await keys.open()
       return keys

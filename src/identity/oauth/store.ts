@@ -118,36 +118,39 @@ export interface Call {
   readonly outcome: 'delivered' | 'failed' | null
 }
 
+/** Does nothing if another process has claimed it since. */
 export function recordCall(call: Call, by: By): Statement[] {
-  return [
-    statement(
-      `update logout_call set attempts = attempts + 1, tried_at = $3, status = $4, error = $5, next_at = $6,
-         claimed_by = null, outcome = $7, ended_at = $8
-       where session_id = $1 and claimed_by = $2`,
-      call.sessionId,
-      call.by,
-      call.at,
-      call.status,
-      call.error,
-      call.nextAt,
-      call.outcome,
-      call.outcome && call.at,
-    ),
-    eventsFrom(
-      'logout.failed',
-      by,
-      {
-        id: "'logout-failed.' || session_id",
-        at: 'ended_at',
-        person: 'person_id',
-        session: 'session_id',
-        data: `'{"clientId":"' || client_id || '"}'`,
-      },
-      "from logout_call where session_id = $1 and outcome = 'failed'",
-      call.sessionId,
-    ),
-  ]
+  const { sessionId, outcome } = call
+  const recorded = statement(
+    `update logout_call set attempts = attempts + 1, tried_at = $3, status = $4, error = $5, next_at = $6,
+       claimed_by = null, outcome = $7, ended_at = $8
+     where session_id = $1 and claimed_by = $2`,
+    sessionId,
+    call.by,
+    call.at,
+    call.status,
+    call.error,
+    call.nextAt,
+    outcome,
+    outcome && call.at,
+  )
+  return outcome === 'failed' ? [recorded, failure(sessionId, by)] : [recorded]
 }
+
+const failure = (sessionId: string, by: By) =>
+  eventsFrom(
+    'logout.failed',
+    by,
+    {
+      id: "'logout-failed.' || session_id",
+      at: 'ended_at',
+      person: 'person_id',
+      session: 'session_id',
+      data: `'{"clientId":"' || client_id || '"}'`,
+    },
+    "from logout_call where session_id = $1 and outcome = 'failed'",
+    sessionId,
+  )
 
 /** Releases a call that was not made. */
 export function releaseCall(sessionId: string, by: string, now: number): Statement {

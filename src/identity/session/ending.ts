@@ -1,6 +1,6 @@
 /**
  * Ends sessions and records each: one with those below it, all of a person, some of the expired ones, those of people
- * who left the roster, those at a client, or all there are. Their clients are told, except the one that ended it.
+ * who left the roster, those at a client, or all there are. Their clients are told.
  */
 import { eventsFrom } from '../../messages/events/events.ts'
 import {
@@ -16,7 +16,8 @@ import type { By } from '../../platform/lib/by.ts'
 import type { EndReason } from './store.ts'
 
 export type Scope =
-  | { id: string; personId: string }
+  /** The client that ends it itself need not be told. */
+  | { id: string; personId: string; told?: string | null }
   | { personId: string; except?: string; when?: Condition }
   | { personId: string; clientId: string }
   /** Of a veterinarian whom the school has not verified, at clients that do not admit them. */
@@ -37,10 +38,11 @@ export function endSessions(
   reason: EndReason,
   now: number,
   by: By,
-  told: string | null = null,
 ): Statement[] {
-  if (scope === 'all' || !('expiredAt' in scope))
+  if (scope === 'all' || !('expiredAt' in scope)) {
+    const told = (scope !== 'all' && 'told' in scope && scope.told) || null
     return ending(changeAll, whichOf(scope, reason), { reason, now, by, told })
+  }
   const { expiredAt } = scope
   // Also of one that has ended: programs before schema 0033 end it alone.
   const belowExpired =
@@ -48,7 +50,7 @@ export function endSessions(
   const expired = `expires_at <= $3 and not exists (
     select 1 from session c where c.parent_id = session.id and c.ended_at is null)`
   return [belowExpired, expired].flatMap((which) =>
-    ending(changeSome, [which, expiredAt], { reason, now, by, told }),
+    ending(changeSome, [which, expiredAt], { reason, now, by, told: null }),
   )
 }
 

@@ -2,7 +2,7 @@
 import type { Lockable } from '../../locks.ts'
 import { eventHappened } from '../../messages/events/events.ts'
 import { type Db, type Statement, statement } from '../../platform/db/db.ts'
-import { lockAll } from '../../platform/db/decision.ts'
+import { lockAll, readAll } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
 import type { Algorithm } from './jwt.ts'
 
@@ -40,9 +40,12 @@ export interface KeyInStore {
   readonly number: number
 }
 
+const keysOf = (alg: Algorithm) => `select kid, number from ${keyTables[alg]} order by number`
+
 /** In the order of their numbers. */
-export const lockKeys = (alg: Algorithm) =>
-  lockAll<KeyInStore>(locks[alg], `select kid, number from ${keyTables[alg]} order by number`)
+export const lockKeys = (alg: Algorithm) => lockAll<KeyInStore>(locks[alg], keysOf(alg))
+/** With a lock of the keys, also those that were added while it waited. */
+export const readKeys = (alg: Algorithm) => readAll<KeyInStore>(keysOf(alg))
 
 /** The very first key replaces none, so it is not an event. */
 export function addSigningKey(key: SigningKeyRow, by: By): Statement[] {

@@ -29,6 +29,7 @@ import {
   dropSigningKeys,
   insertKey,
   lockKeys,
+  readKeys,
   resealSigningKey,
   revokeSigningKey,
   type SigningKeyRow,
@@ -154,7 +155,7 @@ export class SigningKeys {
     const replacement = await this.#newKey(alg, 0)
     const { kid: signer } = replacement
     await this.#db.decide(
-      decision({ keys: lockKeys(alg) }, ({ keys }) => {
+      decision({ locked: lockKeys(alg), keys: readKeys(alg) }, ({ keys }) => {
         const number = numberAfter(keys)
         const revoked = keys.flatMap(({ kid }, i) =>
           revokeSigningKey({ alg, kid, replacement: i === 0 ? signer : null }, now, by),

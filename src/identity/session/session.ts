@@ -421,8 +421,9 @@ export class Sessions {
     by: By,
     told: string | null = null,
   ): Promise<boolean> {
-    const scope = { id: session.session_id, personId: session.id }
-    const [ended] = await this.#deps.db.tx(endSessions(scope, reason, this.#deps.clock.now(), by, told))
+    const { db, clock } = this.#deps
+    const scope = { id: session.session_id, personId: session.id, told }
+    const [ended] = await db.tx(endSessions(scope, reason, clock.now(), by))
     return ended!.length > 0
   }
 
