@@ -77,11 +77,11 @@ suite('Bodies that are missing', () => {
     Promise.all(changed.map(async (table) => (await service.rows<object>(`select * from ${table}`)).length))
   const problem = ({ status, json }: Reply) => `${status} ${json?.code}`
 
-  test('Only a name for a calendar, and which code to resend, may be left out', () => {
+  test('Only a name for a calendar, which code to resend, and a token that is in a header may be left out', () => {
     assert.ok(operations.length > 30, `${operations.length}`)
     assert.deepEqual(
       operations.filter(({ required }) => !required).map(({ path }) => path),
-      ['/student/me/calendar', '/session/step-up/send-otp'],
+      ['/student/me/calendar', '/oauth/userinfo', '/session/step-up/send-otp'],
     )
   })
 

@@ -273,15 +273,22 @@ suite('Overload', () => {
   /** A store that answers nobody until it is told to. */
   function heldStore() {
     const { db } = service.app.parts
-    const { one, byId, all, run, tx } = db
+    const { one, byId, all, run, tx, unsynced, decide } = db
     const calls: (() => void)[] = []
     const hold =
       <A extends unknown[], R>(call: (...args: A) => Promise<R>) =>
       (...args: A): Promise<R> =>
         new Promise((resolve, reject) => calls.push(() => void call(...args).then(resolve, reject)))
-    Object.assign(db, { one: hold(one), byId: hold(byId), all: hold(all), run: hold(run), tx: hold(tx) })
+    const reads = { one: hold(one), byId: hold(byId), all: hold(all) }
+    const writes = {
+      run: hold(run),
+      tx: hold(tx),
+      unsynced: hold(unsynced),
+      decide: hold(decide as (...steps: unknown[]) => Promise<unknown>),
+    }
+    Object.assign(db, reads, writes)
     return () => {
-      Object.assign(db, { one, byId, all, run, tx })
+      Object.assign(db, { one, byId, all, run, tx, unsynced, decide })
       for (const call of calls) call()
     }
   }

@@ -281,7 +281,8 @@ for (const engine of engines) {
         )
         const tooLate = await answer(service, email, waiting.sessionId, waiting.code)
         assert.deepEqual([tooLate.status, tooLate.json.code], [401, 'otp-incorrect'])
-        assert.match((await studentCode(service, email)).mail.text ?? '', /not on the school’s roster/)
+        const told = name === 'disabled' ? /not enabled/ : /not on the school’s roster/
+        assert.match((await studentCode(service, email)).mail.text ?? '', told)
         await reimport(comeBack)
         assert.equal((await get('/student/me', access)).status, 401)
         assert.equal((await signInStudent(service, email)).userId, userId)
