@@ -50,6 +50,11 @@ suite('Cells of a workbook', () => {
     [7, '0" days"', '7 days'],
     [7, '[Red]0', '7'],
     [1e12, 'yyyy-mm-dd', '1000000000000'],
+    [46266.9999, 'dd/mm/yyyy hh:mm', '2026-09-01 23:59'],
+    [46266.9999999, 'dd/mm/yyyy hh:mm', '2026-09-02'],
+    [0.9999, 'h:mm', '23:59'],
+    [0.9999999, 'h:mm', '00:00'],
+    [46266.38194444444, 'dd/mm/yyyy hh:mm', '2026-09-01 09:10'],
   ]
   for (const [value, format, shown] of formats)
     test(`${value} in ${format} is ${shown}`, () => assert.equal(shownNumber(value, format, false), shown))
@@ -182,9 +187,75 @@ suite('Bounds of lists', () => {
     assert.deepEqual(await codes(await packWorkbook({ List: rows }, { parts })), ['packed-too-tightly'])
   })
 
-  test('A row of a million columns is not looked at to its end', async () => {
-    const header = `Number,Name,E-mail${',Student ID'.repeat(1_000_000)}\n`
-    assert.deepEqual(await codes(`${header}1,Ada Byron,ada@school.example\n`), ['ambiguous-column'])
+  test('A row with text in more than 1,024 columns is refused; empty cells do not count', async () => {
+    const wide = (more: string) => codes(`Number,Name,E-mail${more}\n1,Ada Byron,ada@school.example${more}\n`)
+    assert.deepEqual(await wide(',Student ID'.repeat(1_000_000)), ['too-many-columns'])
+    assert.deepEqual(await wide(`${','.repeat(1_022)}x`), ['too-many-columns'])
+    assert.deepEqual(await wide(`${','.repeat(1_021)}x`), [])
+    assert.deepEqual(await wide(','.repeat(20_000)), [])
+    const far = (reference: string, text: string) => ({
+      'xl/worksheets/sheet1.xml': `<worksheet><sheetData><row><c r="${reference}" t="inlineStr"><is><t>${text}</t></is></c></row></sheetData></worksheet>`,
+    })
+    const workbook = async (parts: Record<string, string>) =>
+      codes(await packWorkbook({ List: rows }, { parts }))
+    assert.deepEqual(await workbook(far('AMJ1', 'x')), ['missing-column'])
+    assert.deepEqual(await workbook(far('AMK1', 'x')), ['too-many-columns'])
+    assert.deepEqual(await workbook(far('XFD1', ' ')), ['missing-column'])
+  })
+
+  test('What a workbook may have is bounded, and each bound has its sentence', async () => {
+    const refusal = async (parts: Record<string, string>, bounds = {}) => {
+      const made = await setFrom([listFile('list.xlsx', await packWorkbook({ List: rows }, { parts }))], {
+        bounds,
+      })
+      return made.findings.map(({ code, message }) => `${code}: ${message}`).join()
+    }
+    const styles = (inside: string) => ({ 'xl/styles.xml': `<styleSheet>${inside}</styleSheet>` })
+    const format = (length: number) => styles(`<numFmt numFmtId="164" formatCode="${'['.repeat(length)}"/>`)
+    assert.equal(await refusal(format(255)), '')
+    assert.match(
+      await refusal(format(256)),
+      /^damaged-file: .*styles\.xml: a number format has more than 255 /,
+    )
+    const formats = (count: number) => {
+      const own = Array.from({ length: count }, (_, i) => `<numFmt numFmtId="${i}" formatCode="0${i}"/>`)
+      return styles(own.join(''))
+    }
+    assert.match(await refusal(formats(65_537)), /^damaged-file: .*more than 65,536 formats/)
+    const sheets = Array.from({ length: 257 }, (_, i) => `<sheet name="${i}" r:id="rId1"/>`).join('')
+    const many = { 'xl/workbook.xml': `<workbook><sheets>${sheets}</sheets></workbook>` }
+    assert.match(await refusal(many), /^damaged-file: .*more than 256 sheets/)
+    const text = (length: number) => {
+      const words = Array.from({ length: length / 8 }, (_, i) => `${i}`.padStart(8, ' ')).join('')
+      return { 'xl/sharedStrings.xml': `<sst><si><t>${words}</t></si></sst>` }
+    }
+    assert.match(await refusal(text(32_768)), /^damaged-file: .*a cell has more than 32,767 characters/)
+    assert.match(await refusal({}, { charactersMax: 50 }), /^unpacks-too-large: The cells have more than 50 /)
+    const long = `Number,Name,E-mail\n1,Ada Byron${'x'.repeat(40_000)},ada@school.example\n`
+    assert.deepEqual(await codes(long), ['too-long'])
+    assert.deepEqual(await codes(long.replace('Ada', '"Ada').replace('x,', 'x",')), ['bad-quotes'])
+  })
+
+  test('A list takes no longer for texts that are made to be slow', async () => {
+    const columns =
+      'Number,Name,E-mail,Class,Code,Group,Teacher,Term,Room,Meets,Year,Start date,End date'.split(',')
+    const secondsFor = async (content: string) => {
+      const before = process.threadCpuUsage()
+      await codes(content)
+      return process.threadCpuUsage(before).user / 1e6
+    }
+    for (const unit of [' ', '.', '-', '1 ', ' ,md', '\t']) {
+      const slow = `"a${unit.repeat(32_000 / unit.length)}b"`
+      const asCells = `${columns}\n${columns.map(() => slow)}\n`
+      const asHeaders = `${columns},${columns.map(() => slow)}\n`
+      for (const content of [asCells, asHeaders])
+        assert.ok((await secondsFor(content)) < 1.5, `${JSON.stringify(unit)} takes long`)
+    }
+    const before = process.threadCpuUsage()
+    for (const unit of ['[', '"', '[h', '\\', '_'])
+      for (let i = 0; i < 100; i++) shownNumber(45_000.5, unit.repeat(200_000 / unit.length), false)
+    teacherNameFrom(`Ana${' , md'.repeat(20_000)}x`)
+    assert.ok(process.threadCpuUsage(before).user < 5_000_000)
   })
 
   test('A workbook that lies about its sizes is refused while it is read', async () => {

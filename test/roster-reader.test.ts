@@ -41,6 +41,7 @@ const inOtherTests = [
   'follows',
   'bad-rows-spread',
   'too-many-rows',
+  'too-many-columns',
   'too-many-errors',
   'too-much-memory',
   'too-much-time',

@@ -3,6 +3,7 @@
  * refused like any other bad file, instead of keeping a processor busy for minutes or running out of memory.
  */
 import { getHeapStatistics } from 'node:v8'
+import { minute } from '../../platform/lib/clock.ts'
 import { aboutFile, FatalFinding, type FindingCode } from './findings.ts'
 
 const mebibyte = 1024 * 1024
@@ -14,12 +15,18 @@ export interface Bounds {
   readonly octetsMax: number
   /** Heap and lists of this thread. The largest real roster within the other bounds needs a third of it. */
   readonly memoryOctetsMax: number
+  /** In the cells of a workbook, in which many cells can share one long text. */
+  readonly charactersMax: number
+  /** Of the processor, so that a busy machine refuses nothing. */
+  readonly processorMsMax: number
 }
 
 export const usualBounds: Bounds = {
   rowsMax: 20_000_000,
   octetsMax: 200 * mebibyte,
   memoryOctetsMax: 1024 * mebibyte,
+  charactersMax: 200_000_000,
+  processorMsMax: 15 * minute,
 }
 
 /** V8 ends the process, or the thread, at its limit. */
@@ -34,7 +41,9 @@ export class Meter {
   readonly #heapMax = getHeapStatistics().heap_size_limit * heapShareMax
   #rows = 0
   #steps = 0
+  #characters = 0
   #isOver = false
+  readonly #began = process.threadCpuUsage()
 
   constructor(bounds = usualBounds, name = 'roster') {
     this.bounds = bounds
@@ -53,9 +62,22 @@ export class Meter {
     this.step()
   }
 
+  /** A cell of a workbook was read. */
+  cell(text: string): void {
+    this.#characters += text.length
+    if (this.#characters <= this.bounds.charactersMax) return
+    const most = this.bounds.charactersMax.toLocaleString('en')
+    this.#refuse(
+      'unpacks-too-large',
+      `The cells have more than ${most} characters, more than any list has: keep only the students in it.`,
+    )
+  }
+
   /** To be called in every loop over rows of a file. */
   step(): void {
-    if (++this.#steps % stepsBetweenChecks === 0 && !this.#isOver) this.#checkMemory()
+    if (++this.#steps % stepsBetweenChecks !== 0 || this.#isOver) return
+    this.#checkMemory()
+    this.#checkTime()
   }
 
   /** The plan is made; from here on, memory no longer depends on the file alone. */
@@ -70,6 +92,11 @@ export class Meter {
     this.#refuse('too-much-memory', tooMuchMemory)
   }
 
+  #checkTime(): void {
+    const { user, system } = process.threadCpuUsage(this.#began)
+    if (user + system > this.bounds.processorMsMax * 1000) this.#refuse('too-much-time', tooMuchTime)
+  }
+
   #refuse(code: FindingCode, message: string): never {
     throw new FatalFinding(aboutFile('error', code, this.#name, message))
   }
@@ -77,3 +104,6 @@ export class Meter {
 
 export const tooMuchMemory =
   'The roster needs more memory than any real one: check the files and export them again.'
+
+export const tooMuchTime =
+  'The roster takes longer to read and compare than any real one: check the files and export them again.'

@@ -93,7 +93,11 @@ export function mayCountRows(header: string): boolean {
   return /^(n|no|nr|num)$/.test(wordsOf(header).join(''))
 }
 
+/** Anything longer is text, not the name of a column. */
+const headerCharactersMax = 250
+
 function meaningOf(header: string): Meaning | null {
+  if (header.length > headerCharactersMax) return null
   const all = wordsOf(header)
   if (all.some((word) => otherPeople.has(word))) return null
   const strong = all.filter((word) => !smallWords.has(word))
@@ -131,8 +135,9 @@ function ofClass(rest: string): Field | null {
 
 /** "Class 1", "Class 2" …: one of several columns for classes. */
 export function isNumberedClass(header: string): boolean {
-  const [, name] = /^(.*?)[\s.:_-]*\d{1,2}$/.exec(header.trim()) ?? []
-  return name !== undefined && meaningOf(name) === 'class'
+  const trimmed = header.trim()
+  const name = trimmed.replace(/\d{1,2}$/, '')
+  return name !== trimmed && meaningOf(name) === 'class'
 }
 
 export interface Columns {
@@ -152,7 +157,10 @@ export function recogniseColumns(headers: readonly string[], mapping: Mapping): 
   const missing: Field[] = []
   const taken = new Set<number>()
   for (const [field, header] of mapping) {
-    const column = headers.findIndex((each) => bare(each) === bare(header) && each.trim() !== '')
+    const wanted = bare(header)
+    const isWanted = (each: string) =>
+      each.length <= headerCharactersMax && each.trim() !== '' && bare(each) === wanted
+    const column = headers.findIndex(isWanted)
     if (column < 0) missing.push(field)
     else at.set(field, column)
     taken.add(column)

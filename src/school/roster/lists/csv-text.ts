@@ -3,13 +3,10 @@
  * of OneRoster sets is strict, because programs write those.)
  */
 import { aboutFile, FatalFinding } from '../findings.ts'
-import type { Row } from './sheets.ts'
+import { cellCharactersMax, columnsMax, type Row, tooManyColumns } from './sheets.ts'
 
 const separators = [',', ';', '\t', '|'] as const
 const rowsLookedAt = 20
-const cellCharactersMax = 32_767
-/** The limit of spreadsheets; further cells are ignored. */
-const columnsMax = 16_384
 
 /** Skips blank rows. */
 export function* csvRows(file: string, text: string): Generator<Row> {
@@ -47,7 +44,8 @@ function* split(file: string, text: string, separator: string, from: number): Ge
   let breaks = 0
   for (let at = from; at < length; ) {
     let cell = ''
-    if (text[at] === '"') {
+    const isQuoted = text[at] === '"'
+    if (isQuoted) {
       const end = closingQuote(text, at)
       if (end < 0) throw unclosed(file, line + breaks)
       cell = text.slice(at + 1, end).replaceAll('""', '"')
@@ -57,12 +55,13 @@ function* split(file: string, text: string, separator: string, from: number): Ge
     cellEnd.lastIndex = at
     const end = Math.min(cellEnd.exec(text)?.index ?? length, length)
     cell += text.slice(at, end)
-    if (cell.length > cellCharactersMax) throw unclosed(file, line)
+    if (cell.length > cellCharactersMax) throw (isQuoted ? unclosed : tooLong)(file, line)
     if (cells.length < columnsMax) cells.push(cell)
+    else if (cell.trim() !== '') throw tooManyColumns(file, line)
     at = end + 1
     if (text[end] === separator && end < length) {
-      if (at === length) cells.push('')
-      else continue
+      if (at < length) continue
+      if (cells.length < columnsMax) cells.push('')
     }
     if (text[end] === '\r' && text[at] === '\n') at++
     yield { line, cells }
@@ -82,4 +81,10 @@ function unclosed(file: string, line: number): FatalFinding {
   const message =
     'A double quote opens a cell here and is never closed. Remove it, or save the list again from the spreadsheet.'
   return new FatalFinding({ ...aboutFile('error', 'bad-quotes', file, message), line })
+}
+
+function tooLong(file: string, line: number): FatalFinding {
+  const most = cellCharactersMax.toLocaleString('en')
+  const message = `A cell has more than ${most} characters. Shorten it, or check how the cells are separated.`
+  return new FatalFinding({ ...aboutFile('error', 'too-long', file, message), line })
 }

@@ -2,7 +2,9 @@
 
 /** Excel keeps fifteen digits; more would be made up. */
 const digitsMax = 15
-const dayMs = 24 * 60 * 60 * 1000
+/** As in Excel. */
+export const formatCharactersMax = 255
+const daySeconds = 24 * 60 * 60
 
 /** The built-in formats that matter. In East Asian editions, 27 to 36 and 50 to 58 are dates. */
 const builtIn: Readonly<Record<number, string>> = {
@@ -30,12 +32,12 @@ export function shownNumber(value: number, format: string, is1904: boolean): str
 function withoutLiterals(section: string): string {
   return section
     .replaceAll(/"[^"]*"|\\.|[_*]./g, '')
-    .replaceAll(/\[([^\]]*)\]/g, (_, inside) => (/^[hms]+$/i.test(inside) ? inside : ''))
+    .replaceAll(/\[([^[\]]*)\]/g, (_, inside) => (/^[hms]+$/i.test(inside) ? inside : ''))
 }
 
 /** 42 in 00000 is 00042, and 123456789 in 000-00-0000 is 123-45-6789. */
 function inPattern(digits: string, section: string): string {
-  const tokens = section.replaceAll(/\[[^\]]*\]/g, '').match(/"[^"]*"|\\.|[_*].|[\s\S]/g) ?? []
+  const tokens = section.replaceAll(/\[[^[\]]*\]/g, '').match(/"[^"]*"|\\.|[_*].|[\s\S]/g) ?? []
   const first = tokens.findIndex(isPlace)
   let left = digits
   let shown = ''
@@ -73,12 +75,14 @@ function plainNumber(value: number): string {
 /** ISO days, and times as HH:MM. */
 function shownTime(value: number, plain: string, is1904: boolean): string {
   const hasDay = /[yd]/i.test(plain)
-  const minutes = Math.round((value - Math.floor(value)) * 24 * 60)
-  const time = `${pad(Math.floor(minutes / 60) % 24)}:${pad(minutes % 60)}`
+  // Rounded as a whole: the last second of a day may belong to the next.
+  const seconds = Math.round(value * daySeconds)
+  const minutes = Math.floor((seconds - Math.floor(seconds / daySeconds) * daySeconds) / 60)
+  const time = `${pad(Math.floor(minutes / 60))}:${pad(minutes % 60)}`
   if (!hasDay && /[hs]/i.test(plain)) return time
   // Day 60 is 29 February 1900, which never existed; no class list goes back that far.
   const from = is1904 ? Date.UTC(1904, 0, 1) : Date.UTC(1899, 11, 30)
-  const at = new Date(from + Math.floor(value) * dayMs)
+  const at = new Date(from + Math.floor(seconds / daySeconds) * daySeconds * 1000)
   if (Number.isNaN(at.getTime()) || at.getUTCFullYear() > 9999) return plainNumber(value)
   const day = at.toISOString().slice(0, 10)
   return /h/i.test(plain) && minutes > 0 ? `${day} ${time}` : day

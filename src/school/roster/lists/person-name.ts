@@ -31,10 +31,11 @@ function isInCapitals(word: string): boolean {
   return word.replace(/\P{Lu}/gu, '').length > 1 && word === word.toUpperCase() && word !== word.toLowerCase()
 }
 
-const degrees =
-  /(?:\s*,\s*(?:ph\.?\s?d|d\.?v\.?m|vmd|m\.?d|bvsc|bvms|m\.?sc|b\.?sc|[mf]rcvs|d[ae]cv\w+)\.?)+$/iu
+const degree = /^(?:ph\.?\s?d|d\.?v\.?m|vmd|m\.?d|bvsc|bvms|m\.?sc|b\.?sc|[mf]rcvs|d[ae]cv\w+)\.?$/iu
 
 /** "Dr. Ana López", "Ana López, PhD" and "López, Ana" are one teacher. */
 export function teacherNameFrom(text: string): PersonName {
-  return nameFrom(text.trim().replace(titles, '').replace(degrees, ''), false)
+  const parts = text.trim().replace(titles, '').split(',')
+  while (parts.length > 1 && degree.test(parts.at(-1)!.trim())) parts.pop()
+  return nameFrom(parts.join(','), false)
 }

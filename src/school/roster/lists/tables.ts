@@ -54,7 +54,7 @@ export async function findTable(
   let table: Omit<Table, 'otherSheets'> | null = null
   for await (const sheet of sheets) {
     if (table) {
-      if (await hasHeader(sheet, mapping)) otherSheets.push(sheet.sheet!)
+      if (await hasHeader(sheet, mapping, meter)) otherSheets.push(sheet.sheet!)
       continue
     }
     const read = await tableIn(sheet, mapping, meter)
@@ -64,9 +64,10 @@ export async function findTable(
   return table ? { ...table, otherSheets } : { beginnings }
 }
 
-async function hasHeader(sheet: Sheet, mapping: Mapping): Promise<boolean> {
+async function hasHeader(sheet: Sheet, mapping: Mapping, meter: Meter): Promise<boolean> {
   let seen = 0
   for await (const { cells } of sheet.rows) {
+    meter.row()
     if (seen++ === rowsBeforeHeaderMax) break
     if (found(recogniseColumns(cells, mapping)) >= fieldsWanted) return true
   }
@@ -101,7 +102,7 @@ async function tableIn(
   }
   if (best === null) return { place: placeOf(sheet), first: before[0] ?? null }
   const header = before[best.at]!
-  const data = [...before.slice(best.at + 1), ...rows].filter((row) => !isSameRow(row, header))
+  const data = [...before.slice(best.at + 1), ...rows].filter(otherThan(header))
   const footer = data.length > 1 && isTotal(data.at(-1)!, best.columns) ? data.pop()! : null
   const counter = mapping.has('number') ? null : counterIn(header, best.columns, data)
   const at = new Map(best.columns.at)
@@ -140,10 +141,8 @@ function withClasses(
   const used = [...columns.at.values(), ...[...columns.unclear.values()].flat()]
   const free = [...headers.keys()].filter((at) => headers[at] !== '' && !used.includes(at))
   const numbered = free.filter((at) => isNumberedClass(headers[at]!))
-  const marked = free.filter((at) => {
-    const filled = rows.flatMap(({ cells }) => (cells[at] ?? '').trim() || [])
-    return filled.length > 0 && filled.every((cell) => mark.test(cell))
-  })
+  const onlyMarks = columnsOfMarks(rows)
+  const marked = free.filter((at) => onlyMarks.has(at))
   const joined = numbered.length > 1 ? numbered : marked
   const header = joined.map((at) => headers[at]).join(', ')
   const hasClasses = (['class', 'code'] as const).some(
@@ -170,6 +169,16 @@ function withClasses(
   }
 }
 
+/** The columns whose cells are empty or crosses. */
+function columnsOfMarks(rows: readonly Row[]): Set<number> {
+  const found = new Set<number>()
+  const others = new Set<number>()
+  for (const { cells } of rows)
+    for (const [at, cell] of cells.entries())
+      if (!others.has(at) && cell.trim() !== '') (mark.test(cell.trim()) ? found : others).add(at)
+  return found.difference(others)
+}
+
 const rowsToCount = 3
 
 /** Used as student numbers, these would shift as soon as one student leaves. */
@@ -180,8 +189,9 @@ function counterIn(header: Row, { at }: Columns, rows: readonly Row[]): number |
 }
 
 /** Printed lists repeat their header on every page. */
-function isSameRow(row: Row, header: Row): boolean {
-  return header.cells.every((cell, at) => cell.trim() === (row.cells[at] ?? '').trim())
+function otherThan({ cells }: Row): (row: Row) => boolean {
+  const filled = cells.flatMap((cell, at) => (cell.trim() === '' ? [] : [[at, cell.trim()] as const]))
+  return (row) => filled.some(([at, text]) => (row.cells[at] ?? '').trim() !== text)
 }
 
 /** How a table was understood, for the registrar to check. */
@@ -213,7 +223,11 @@ export function shownTable({ headers, columns, rows, ...table }: Table): ShownTa
   return { file, sheet, encoding, headerLine, rows: rows.length, mapping, unused }
 }
 
-const shownCell = (cell = '') => cell.trim().replaceAll(/\s*\n\s*/g, '; ')
+const shownCell = (cell = '') =>
+  cell
+    .split('\n')
+    .flatMap((line) => line.trim() || [])
+    .join('; ')
 
 export const writesDaysFirst = ({ headers }: Table): boolean => isDayFirst(headers)
 

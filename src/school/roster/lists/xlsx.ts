@@ -5,12 +5,13 @@
 import type { Meter } from '../bounds.ts'
 import { aboutFile, FatalFinding } from '../findings.ts'
 import type { Archive } from '../read/read.ts'
-import { builtInFormat, shownNumber } from './number-format.ts'
-import type { Row, Sheet } from './sheets.ts'
+import { builtInFormat, formatCharactersMax, shownNumber } from './number-format.ts'
+import { cellCharactersMax, columnsMax, type Row, type Sheet, tooManyColumns } from './sheets.ts'
 import { type Attributes, XmlError, type XmlToken, xmlTokens } from './xml.ts'
 
-const columnsMax = 16_384
-const cellCharactersMax = 32_767
+/** Excel has fewer. */
+const cellFormatsMax = 65_536
+const sheetsMax = 256
 /** The text of a cell whose formula has no cached result, as in workbooks written by programs. */
 export const uncalculated = '#FORMULA'
 
@@ -41,20 +42,24 @@ type Parts = Pick<Workbook, 'archive' | 'meter'>
 /** In batches: one turn of the event loop per token would cost more than the parsing. */
 async function* tokensOf({ archive, meter }: Parts, path: string): AsyncGenerator<XmlToken[]> {
   if (!archive.names.includes(path)) return
-  try {
-    for await (const tokens of xmlTokens(await archive.open(path))) {
-      for (const _ of tokens) meter.step()
-      yield tokens
-    }
-  } catch (error) {
-    if (!(error instanceof XmlError)) throw error
-    const message = `The workbook is damaged (${path}: ${error.message}). Open it in Excel, save it again as .xlsx, and try again.`
-    throw new FatalFinding(aboutFile('error', 'damaged-file', archive.name, message), error)
+  for await (const tokens of xmlTokens(await archive.open(path))) {
+    for (const _ of tokens) meter.step()
+    yield tokens
   }
 }
 
 async function each(parts: Parts, path: string, take: (token: XmlToken) => void): Promise<void> {
-  for await (const tokens of tokensOf(parts, path)) for (const token of tokens) take(token)
+  try {
+    for await (const tokens of tokensOf(parts, path)) for (const token of tokens) take(token)
+  } catch (error) {
+    throw explained(error, parts, path)
+  }
+}
+
+function explained(error: unknown, { archive }: Parts, path: string): unknown {
+  if (!(error instanceof XmlError)) return error
+  const message = `The workbook is damaged (${path}: ${error.message}). Open it in Excel, save it again as .xlsx, and try again.`
+  return new FatalFinding(aboutFile('error', 'damaged-file', archive.name, message), error)
 }
 
 /** The path of each part that the workbook names, by id. */
@@ -78,7 +83,9 @@ async function readWorkbook(parts: Parts, targets: ReadonlyMap<string, string>) 
     if (name === 'workbookPr') is1904 = isTrue(attributes.get('date1904'))
     if (name !== 'sheet' || (attributes.get('state') ?? 'visible') !== 'visible') return
     const path = targets.get(attributes.get('id') ?? '')
-    if (path !== undefined) sheets.push({ name: attributes.get('name') ?? '', path })
+    if (path === undefined) return
+    if (sheets.length === sheetsMax) throw new XmlError(`it has more than ${sheetsMax} sheets`)
+    sheets.push({ name: attributes.get('name') ?? '', path })
   })
   return { sheets, is1904 }
 }
@@ -95,6 +102,14 @@ async function readStrings(parts: Parts): Promise<string[]> {
   return strings
 }
 
+function bounded(text: string, charactersMax = cellCharactersMax): string {
+  if (text.length <= charactersMax) return text
+  throw new XmlError(`a cell has more than ${cellCharactersMax.toLocaleString('en')} characters`)
+}
+
+/** An escape takes seven characters. */
+const writtenMax = 7 * cellCharactersMax
+
 /** Joins the runs of rich text, without phonetic guides. */
 class TextCollector {
   #text = ''
@@ -103,13 +118,13 @@ class TextCollector {
 
   take(token: XmlToken): void {
     if (token.kind === 'text') {
-      if (this.#isText && !this.#isAid && this.#text.length < cellCharactersMax) this.#text += token.text
+      if (this.#isText && !this.#isAid) this.#text = bounded(this.#text + token.text, writtenMax)
     } else if (token.name === 't') this.#isText = token.kind === 'open'
     else if (token.name === 'rPh') this.#isAid = token.kind === 'open'
   }
 
   end(): string {
-    const text = withoutEscapes(this.#text)
+    const text = bounded(withoutEscapes(this.#text))
     this.#text = ''
     return text
   }
@@ -130,19 +145,31 @@ async function readFormats(parts: Parts): Promise<string[]> {
     if (token.name === 'cellXfs') isCells = token.kind === 'open'
     if (token.kind !== 'open') return
     const id = Number(token.attributes.get('numFmtId') ?? 0)
-    if (token.name === 'numFmt') own.set(id, token.attributes.get('formatCode') ?? 'General')
+    if (token.name === 'numFmt') own.set(id, formatOf(token.attributes))
     if (token.name === 'xf' && isCells) formats.push(own.get(id) ?? builtInFormat(id))
+    if (Math.max(own.size, formats.length) > cellFormatsMax)
+      throw new XmlError(`it has more than ${cellFormatsMax.toLocaleString('en')} formats`)
   })
   return formats
 }
 
+function formatOf(attributes: Attributes): string {
+  const format = attributes.get('formatCode') ?? 'General'
+  if (format.length <= formatCharactersMax) return format
+  throw new XmlError(`a number format has more than ${formatCharactersMax} characters`)
+}
+
 async function* rowsOf(workbook: Workbook, path: string): AsyncGenerator<Row> {
   const reader = new RowsReader(workbook)
-  for await (const tokens of tokensOf(workbook, path))
-    for (const token of tokens) {
-      const row = reader.take(token)
-      if (row) yield row
-    }
+  try {
+    for await (const tokens of tokensOf(workbook, path))
+      for (const token of tokens) {
+        const row = reader.take(token)
+        if (row) yield row
+      }
+  } catch (error) {
+    throw explained(error, workbook, path)
+  }
 }
 
 class RowsReader {
@@ -177,7 +204,9 @@ class RowsReader {
     const cell = this.#cell
     this.#cell = null
     const text = cell?.shown(this.#workbook) ?? ''
-    if (!cell || text === '' || cell.column >= columnsMax) return
+    if (!cell || text.trim() === '') return
+    if (cell.column >= columnsMax) throw tooManyColumns(this.#workbook.archive.name, this.#line)
+    this.#workbook.meter.cell(text)
     while (this.#cells.length < cell.column) this.#cells.push('')
     this.#cells[cell.column] = text
   }
@@ -213,7 +242,7 @@ class Cell {
 
   take(token: XmlToken): void {
     if (token.kind === 'text') {
-      if (this.#isValue && this.#value.length < cellCharactersMax) this.#value += token.text
+      if (this.#isValue) this.#value = bounded(this.#value + token.text, writtenMax)
     } else if (token.name === 'v') this.#isValue = token.kind === 'open'
     else if (token.name === 'f') this.#isFormula = true
     this.#inline.take(token)
@@ -237,7 +266,7 @@ class Cell {
           : value
       }
       default:
-        return withoutEscapes(value)
+        return bounded(withoutEscapes(value))
     }
   }
 }

@@ -25,9 +25,13 @@ const names: ReadonlySet<string> = new Set(['givenName', 'familyName'])
 function trimmed(text: string): string {
   const plain = text.trim()
   if (!isInvisible(plain.charCodeAt(0)) && !isInvisible(plain.charCodeAt(plain.length - 1))) return plain
-  return plain.replace(/^[\s\u200b\u2060]+|[\s\u200b\u2060]+$/g, '')
+  let [start, end] = [0, plain.length]
+  while (start < end && isBlank.test(plain[start]!)) start++
+  while (start < end && isBlank.test(plain[end - 1]!)) end--
+  return plain.slice(start, end)
 }
 
+const isBlank = /[\s\u200b\u2060]/
 const isInvisible = (code: number) => code === 0x200b || code === 0x2060
 
 /** Reused for all rows of a file, because a roster has hundreds of thousands. */

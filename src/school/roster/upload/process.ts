@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { AppError, type ErrorCode, UsageError } from '../../../errors.ts'
 import { type Clock, day, minute, second } from '../../../platform/lib/clock.ts'
-import { tooMuchMemory } from '../bounds.ts'
+import { tooMuchMemory, tooMuchTime } from '../bounds.ts'
 import { aboutFile, FatalFinding } from '../findings.ts'
 import { RosterError, type RosterFailure } from '../roster.ts'
 import type { BadRows, HoldShares } from '../words.ts'
@@ -170,9 +170,6 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Pr
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
   })
 }
-
-const tooMuchTime =
-  'The roster takes longer to read and compare than any real one: check the files and export them again.'
 
 const overLimit = (code: 'too-much-memory' | 'too-much-time', message: string) =>
   new FatalFinding(aboutFile('error', code, 'roster', message))

@@ -3,6 +3,7 @@ export const spanishFindings: Readonly<Record<string, string>> = {
   'unpacks-too-large': 'Los archivos del zip suman más de 200 MiB.',
   'too-many-rows': 'Los archivos tienen más de 20 millones de filas.',
   'too-many-errors': 'Hay más de 10.000 errores; el resto no se ha comprobado.',
+  'too-many-columns': 'Una fila de la lista tiene texto en más de 1024 columnas.',
   'too-much-memory': 'Leer o comparar los archivos requiere más de 1 GiB de memoria.',
   'too-much-time': 'Leer y comparar los archivos requiere más de 15 minutos.',
   'packed-too-tightly': 'Descomprimido, un archivo del zip ocupa más de 100 veces su tamaño.',

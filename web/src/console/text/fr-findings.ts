@@ -3,6 +3,7 @@ export const frenchFindings: Readonly<Record<string, string>> = {
   'unpacks-too-large': 'Les fichiers du zip dépassent 200 Mio.',
   'too-many-rows': 'Les fichiers ont plus de 20 millions de lignes.',
   'too-many-errors': 'Il y a plus de 10 000 erreurs ; le reste n’a pas été vérifié.',
+  'too-many-columns': 'Une ligne de la liste a du texte dans plus de 1024 colonnes.',
   'too-much-memory': 'Lire ou comparer les fichiers demande plus de 1 Gio de mémoire.',
   'too-much-time': 'Lire et comparer les fichiers demande plus de 15 minutes.',
   'packed-too-tightly': 'Décompressé, un fichier du zip fait plus de 100 fois sa taille.',
