@@ -7,13 +7,13 @@
 import { type EventType, eventOf, noteOn } from '../../messages/events/events.ts'
 import type { FindRecipient } from '../../messages/mail/outbox.ts'
 import type { Statement } from '../../platform/db/db.ts'
+import { type Decision, decision } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
 import type { Clock } from '../../platform/lib/clock.ts'
 import { newId } from '../../platform/lib/random.ts'
 import type { Role, ServedRole } from '../../roles.ts'
-import { canSignIn } from './rules.ts'
-import type { Status } from './statuses.ts'
-import { changeStatus, type Person, type PersonInSession } from './store.ts'
+import { canBecome, canSignIn } from './rules.ts'
+import { type Person, type PersonInSession, personLock, setStatus } from './store.ts'
 
 export {
   accounts,
@@ -100,21 +100,21 @@ export interface Action {
   readonly now: number
 }
 
-/** The caller must end the person's sessions in the same transaction. */
-export function suspension(person: Person<ServedRole>, eventId: string, action: Action): Statement[] {
-  const event = eventOf(person.role, 'suspended')
-  return statusChange(person, { from: 'active', to: 'suspended', event, eventId }, action)
-}
-
-export function reactivation(person: Person<ServedRole>, action: Action): Statement[] {
-  const event = eventOf(person.role, 'reactivated')
-  return statusChange(person, { from: 'suspended', to: 'active', event, eventId: newId() }, action)
-}
-
-function statusChange(
-  { id: personId }: Person,
-  change: { from: Status; to: Status; event: EventType; eventId: string },
+/**
+ * Suspends or reactivates somebody, and writes `also` with it. The result is whether anything has changed. Whoever is
+ * suspended must lose their sessions with it.
+ */
+export function changingStatus(
+  { id, role }: Person<ServedRole>,
+  to: 'active' | 'suspended',
   { by, note, now }: Action,
-): Statement[] {
-  return [...changeStatus({ ...change, personId, now, by }), ...noteOn(change.eventId, personId, note)]
+  also: readonly Statement[] = [],
+): Decision<boolean> {
+  const eventId = newId()
+  const event = eventOf(role, to === 'suspended' ? 'suspended' : 'reactivated')
+  return decision({ person: personLock(id) }, ({ person }) => {
+    if (!person || !canBecome(person.status, to)) return { result: false }
+    const change = setStatus(id, { to, event, eventId, now, by })
+    return { writes: [...change, ...noteOn(eventId, id, note), ...also], result: true }
+  })
 }

@@ -1,14 +1,5 @@
-import { type EventType, eventHappened, eventsFrom } from '../../messages/events/events.ts'
-import {
-  always,
-  type Condition,
-  type Db,
-  locking,
-  padded,
-  prune,
-  type Statement,
-  statement,
-} from '../../platform/db/db.ts'
+import { type EventType, eventHappened } from '../../messages/events/events.ts'
+import { type Db, locking, padded, prune, type Statement, statement } from '../../platform/db/db.ts'
 import { lockOne, readOne } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
 import type { Role } from '../../roles.ts'
@@ -60,39 +51,23 @@ export async function namesOf(db: Db, ids: readonly string[]): Promise<Record<st
   return Object.fromEntries(rows.map(({ id, name }) => [id, name]))
 }
 
-/** The event is written only if the status changed. */
-export function changeStatus(change: {
-  personId: string
-  from: Status
-  to: Status
-  event: EventType
-  eventId: string
-  now: number
-  by: By
-}): Statement[] {
+export interface StatusChange {
+  readonly to: 'active' | 'suspended'
+  readonly event: EventType
+  readonly eventId: string
+  readonly now: number
+  readonly by: By
+}
+
+export function setStatus(personId: string, { to, event, eventId, now, by }: StatusChange): Statement[] {
   return [
-    statement(
-      'update person set status = $1, updated_at = $2 where id = $3 and status = $4 returning id',
-      change.to,
-      change.now,
-      change.personId,
-      change.from,
-    ),
-    eventsFrom(
-      change.event,
-      change.by,
-      { id: '$1', at: 'p.updated_at', person: 'p.id' },
-      'from person p where p.id = $2 and p.status = $3 and p.updated_at = $4',
-      change.eventId,
-      change.personId,
-      change.to,
-      change.now,
-    ),
+    statement('update person set status = $1, updated_at = $2 where id = $3', to, now, personId),
+    eventHappened(event, by, { id: eventId, at: now, personId }),
   ]
 }
 
 export const personLock = (id: string) =>
-  lockOne<{ id: string }>('person', 'select id from person where id = $1', id)
+  lockOne<{ id: string; status: Status }>('person', 'select id, status from person where id = $1', id)
 
 /** With a lock of the person, who is read afterwards: an account is more than one row. */
 export const readAccount = (role: Role, id: string) =>
@@ -111,9 +86,7 @@ export function activation(personId: string, event: EventType, now: number, by: 
 }
 
 /** Serialises changes of one account, so that later statements see the decision. */
-export function lockPerson(personId: string, when: Condition = always): Statement {
-  return locking(`select id from person where id = $1 and ${when.sql(2)}`, personId, ...when.params)
-}
+export const lockPerson = (personId: string) => locking('select id from person where id = $1', personId)
 
 /** Deletes closed accounts and removed members of staff older than this, once no event or session refers to them. */
 export function prunePeople(closedBefore: number): Statement {

@@ -4,8 +4,8 @@
  */
 
 import { AppError, invalidField } from '../../errors.ts'
-import { happened } from '../../messages/events/events.ts'
-import type { Db } from '../../platform/db/db.ts'
+import type { Db, Statement } from '../../platform/db/db.ts'
+import { decision, type Outcome } from '../../platform/db/decision.ts'
 import type { Address } from '../../platform/lib/address.ts'
 import type { By } from '../../platform/lib/by.ts'
 import { type Clock, timestamp } from '../../platform/lib/clock.ts'
@@ -16,10 +16,14 @@ import { erasePasskeys } from '../passkeys/passkeys.ts'
 import { type Facts, factsOf, type RoleRules } from '../people/people.ts'
 import { eraseLinks } from '../school-account/school-account.ts'
 import { endSessions } from '../session/session.ts'
+import { memberAmong } from './rules.ts'
 import {
   addStaff,
   allStaff,
   changeStaff,
+  lockStaff,
+  lockStaffAt,
+  type NewStaff,
   removeStaff,
   type StaffRow,
   staffByAddress,
@@ -72,59 +76,73 @@ export class Staff implements RoleRules {
     const member = isId(addressOrId)
       ? await staffById(this.#db, addressOrId)
       : await staffByAddress(this.#db, addressOrId.toLowerCase())
-    if (!member) throw new AppError('not-found', 'No member of staff has this address or id.')
+    if (!member) throw noMember()
     return member
   }
 
   async add(address: Address, fields: StaffFields, by: By) {
     const may = rightsOf(fields.may)
-    const member = {
-      id: newId(),
-      email: address.email,
-      email_key: address.key,
-      firstname: fields.firstname,
-      lastname: fields.lastname,
-      may,
-      now: this.#clock.now(),
-    }
-    const [added] = await this.#db.tx(addStaff(member, by))
-    if (added!.length === 0) throw new AppError('conflict', 'A member of staff already has this address.')
-    return memberOf(await this.find(member.id))
+    const { firstname, lastname } = fields
+    const { email, key: email_key } = address
+    const member = { id: newId(), email, email_key, firstname, lastname, may, created_at: this.#clock.now() }
+    const isAdded = await this.#db.decide(
+      decision({ holder: lockStaffAt(email_key) }, ({ holder }) =>
+        holder ? { result: false } : { writes: addStaff(member, by), result: true },
+      ),
+    )
+    if (!isAdded) throw new AppError('conflict', 'A member of staff already has this address.')
+    return memberOf(member)
   }
 
-  async change(id: string, fields: Partial<StaffFields>, by: By) {
-    const member = await this.find(id)
-    const { firstname = member.firstname, lastname = member.lastname } = fields
-    const may = fields.may ? rightsOf(fields.may) : member.may
-    const now = this.#clock.now()
-    const change = { id: member.id, firstname, lastname, may, now, eventId: newId() }
-    const [, changed] = await this.#db.tx(changeStaff(change, by))
-    if (changed!.length === 0) throw lastAdmin()
-    return memberOf(await this.find(id))
+  async change(id: string, { may, ...names }: Partial<StaffFields>, by: By) {
+    const given = { ...names, ...(may && { may: rightsOf(may) }) }
+    const change = { now: this.#clock.now(), eventId: newId() }
+    const member = await this.#decide(id, given.may, (before) =>
+      changeStaff({ ...before, ...given }, change, by),
+    )
+    return memberOf({ ...member, ...given })
   }
 
   async remove(id: string, by: By): Promise<void> {
-    const member = await this.find(id)
     const now = this.#clock.now()
-    const [, removed] = await this.#db.tx([
+    await this.#decide(id, null, (member) => [
       ...removeStaff(member.id, now, by),
-      ...endSessions({ personId: member.id, when: happened(`removed.${member.id}`) }, 'account', now, by),
-      erasePasskeys(member.id, happened(`removed.${member.id}`)),
-      eraseConsents(member.id, happened(`removed.${member.id}`)),
-      eraseLinks(member.id, happened(`removed.${member.id}`)),
+      ...endSessions({ personId: member.id }, 'account', now, by),
+      erasePasskeys(member.id),
+      eraseConsents(member.id),
+      eraseLinks(member.id),
     ])
-    if (removed!.length === 0) throw lastAdmin()
+  }
+
+  /** Changes a member if they may have these rights, or none if null, and returns what they were before. */
+  async #decide(
+    addressOrId: string,
+    may: string | null | undefined,
+    writesFor: (member: StaffRow) => Statement[],
+  ): Promise<StaffRow> {
+    const { id } = await this.find(addressOrId)
+    const found = await this.#db.decide(
+      decision({ staff: lockStaff() }, ({ staff }): Outcome<ReturnType<typeof memberAmong<StaffRow>>> => {
+        const member = memberAmong(staff, id, may)
+        return typeof member === 'string' ? { result: member } : { writes: writesFor(member), result: member }
+      }),
+    )
+    if (found === 'gone') throw noMember()
+    if (found === 'last-admin')
+      throw new AppError('conflict', 'This is the last admin; make somebody else an admin first.')
+    return found
   }
 }
 
-const mayOf = (member: StaffRow) => rights.filter((right) => member.may.split(',').includes(right))
+const mayOf = (member: Pick<StaffRow, 'may'>) =>
+  rights.filter((right) => member.may.split(',').includes(right))
 
-export function profileOf(member: StaffRow) {
+export function profileOf(member: Pick<StaffRow, 'id' | 'firstname' | 'lastname' | 'email' | 'may'>) {
   const { id: userId, firstname, lastname, email } = member
   return { userId, firstname, lastname, email, may: mayOf(member) }
 }
 
-function memberOf(member: StaffRow) {
+function memberOf(member: NewStaff) {
   return { ...profileOf(member), createdAt: timestamp(member.created_at) }
 }
 
@@ -138,6 +156,6 @@ function rightsOf(may: readonly string[]): string {
   return rights.filter((right) => may.includes(right)).join(',')
 }
 
-function lastAdmin(): AppError {
-  return new AppError('conflict', 'This is the last admin; make somebody else an admin first.')
+function noMember(): AppError {
+  return new AppError('not-found', 'No member of staff has this address or id.')
 }

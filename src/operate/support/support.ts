@@ -6,23 +6,21 @@ import { AppError, invalidField } from '../../errors.ts'
 import { passkeysOf } from '../../identity/passkeys/passkeys.ts'
 import {
   type Action,
-  lockPerson,
+  changingStatus,
   namesOf,
   type Person,
-  reactivation,
   type Status,
-  suspension,
 } from '../../identity/people/people.ts'
 import { linksOf, type SchoolAccounts } from '../../identity/school-account/school-account.ts'
 import { endSessions, historyOf, type Sessions } from '../../identity/session/session.ts'
 import { deliveriesOf } from '../../messages/delivery/delivery.ts'
-import { eventsOf, eventView, happened, numberEvents } from '../../messages/events/events.ts'
+import { eventsOf, eventView, numberEvents } from '../../messages/events/events.ts'
 import type { Db } from '../../platform/db/db.ts'
 import type { Address } from '../../platform/lib/address.ts'
 import type { By } from '../../platform/lib/by.ts'
 import { type Clock, timestamp } from '../../platform/lib/clock.ts'
 import { folded } from '../../platform/lib/folded.ts'
-import { isId, newId } from '../../platform/lib/random.ts'
+import { isId } from '../../platform/lib/random.ts'
 import type { ServedRole } from '../../roles.ts'
 import { spanOf } from '../../school/student/classes.ts'
 import type { Students } from '../../school/student/student.ts'
@@ -132,22 +130,15 @@ export class Support {
     if (client.status === 'suspended') return false
     mustBe(client, 'active', 'suspended')
     const action = this.#action(by, reason)
-    const eventId = newId()
-    const [, changed] = await this.#deps.db.tx([
-      lockPerson(client.id),
-      ...suspension(client, eventId, action),
-      ...endSessions({ personId: client.id, when: happened(eventId) }, 'account', action.now, by),
-    ])
-    return changed!.length > 0
+    const ending = endSessions({ personId: client.id }, 'account', action.now, by)
+    return this.#deps.db.decide(changingStatus(client, 'suspended', action, ending))
   }
 
   async reactivate(userId: string, reason: string | null, by: By): Promise<boolean> {
     const client = await this.#open(userId)
     if (client.status === 'active') return false
     mustBe(client, 'suspended', 'reactivated')
-    const action = this.#action(by, reason)
-    const [, changed] = await this.#deps.db.tx([lockPerson(client.id), ...reactivation(client, action)])
-    return changed!.length > 0
+    return this.#deps.db.decide(changingStatus(client, 'active', this.#action(by, reason)))
   }
 
   /** Returns how many sessions have ended. */

@@ -7,14 +7,15 @@
 import { createHash } from 'node:crypto'
 import { AppError, invalidField } from '../../errors.ts'
 import { parseName } from '../../identity/people/names.ts'
-import type { PersonInSession } from '../../identity/people/people.ts'
+import { type PersonInSession, personLock } from '../../identity/people/people.ts'
 import type { Db } from '../../platform/db/db.ts'
+import { decision, type Outcome } from '../../platform/db/decision.ts'
 import { type Clock, hour } from '../../platform/lib/clock.ts'
 import { isId, isToken, newId, newToken } from '../../platform/lib/random.ts'
-import { addFeed, dropFeed, feedByToken, feedsOf, feedWasRead } from './store.ts'
+import { feedsMax, placeForFeed } from './rules.ts'
+import { addFeed, dropFeed, feedByToken, feedsOf, feedWasRead, readAddress, readFeeds } from './store.ts'
 import { feedView, type Students } from './student.ts'
 
-const feedsMax = 5
 const plainName = 'Calendar'
 const readNotedEveryMs = hour
 
@@ -40,12 +41,22 @@ export class CalendarFeeds {
     const name = feedName(givenName)
     const [feedId, token, createdAt] = [newId(), newToken(), clock.now()]
     const feed = { id: feedId, personId, name, tokenHash: hash(token), createdAt }
-    const results = await db.tx(addFeed(feed, roster!, feedsMax))
-    if (results.at(-1)!.length > 0) return { feedId, name, token, createdAt }
-    const isFull = (await feedsOf(db, personId)).length >= feedsMax
-    // Otherwise the roster of the caller's token has been pruned.
-    if (!isFull) throw new AppError('session-ended')
-    throw new AppError('conflict', `There are already ${feedsMax} calendar feeds; delete one first.`)
+    const asks = {
+      // Feeds that are made at the same time count one another.
+      person: personLock(personId),
+      student: readAddress(personId, roster!),
+      feeds: readFeeds(personId),
+    }
+    const place = await db.decide(
+      decision(asks, ({ student, feeds }): Outcome<ReturnType<typeof placeForFeed>> => {
+        const place = placeForFeed(student, feeds)
+        return { writes: typeof place === 'string' ? [] : [addFeed(feed, place.addressKey)], result: place }
+      }),
+    )
+    if (place === 'gone') throw new AppError('session-ended')
+    if (place === 'full')
+      throw new AppError('conflict', `There are already ${feedsMax} calendar feeds; delete one first.`)
+    return { feedId, name, token, createdAt }
   }
 
   async list(personId: string) {

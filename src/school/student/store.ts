@@ -1,5 +1,6 @@
-import { accounts, inRoster, lockPerson } from '../../identity/people/people.ts'
-import { type Condition, type Db, prune, type Statement, statement } from '../../platform/db/db.ts'
+import { accounts, inRoster } from '../../identity/people/people.ts'
+import { type Db, prune, type Statement, statement } from '../../platform/db/db.ts'
+import { readAll, readOne } from '../../platform/db/decision.ts'
 
 export interface StudentRow {
   /** The generation of the roster that this was read from. */
@@ -122,16 +123,15 @@ export function classesTaught(db: Db, { personId, addresses }: TeacherKeys): Pro
  * For somebody who leaves an address that the roster has for a teacher. It lasts while the roster keeps that address:
  * with another one, the teacher is whoever has it.
  */
-export function linkTeachers({ personId, addresses }: TeacherKeys, now: number, when: Condition): Statement {
+export function linkTeachers({ personId, addresses }: TeacherKeys, now: number): Statement {
   return statement(
     `insert into teacher_link (sourced_id, email_key, person_id, linked_at)
      select u.sourced_id, u.email_key, $3, cast($4 as bigint) from roster_user u
-     where u.email_key in ($1, $2) and ${inRoster('u')} and ${when.sql(5)}
+     where u.email_key in ($1, $2) and ${inRoster('u')}
      on conflict (sourced_id, email_key) do nothing`,
     ...addresses,
     personId,
     now,
-    ...when.params,
   )
 }
 
@@ -169,33 +169,37 @@ export interface FeedRow {
   readonly last_read_at: number | null
 }
 
-/**
- * Adds a feed, unless the student has `feedsMax` already. Its address is taken from the roster with which the caller was
- * authenticated: in a roster published since, the address may be somebody else's.
- */
-export function addFeed(
-  feed: { id: string; personId: string; name: string; tokenHash: string; createdAt: number },
-  roster: number,
-  feedsMax: number,
-): Statement[] {
-  return [
-    // Feeds that are made at the same time count one another.
-    lockPerson(feed.personId),
-    statement(
-      `insert into calendar_feed (id, person_id, name, token_hash, created_at, email_key)
-       select $1, s.person_id, $3, $4, cast($5 as bigint), s.email_key from student s
-       where s.person_id = $2 and s.from_gen <= $6 and (s.to_gen is null or s.to_gen > $6)
-         and (select count(*) from calendar_feed f where f.person_id = $2 and f.email_key = s.email_key) < ${feedsMax}
-       returning id`,
-      feed.id,
-      feed.personId,
-      feed.name,
-      feed.tokenHash,
-      feed.createdAt,
-      roster,
-    ),
-  ]
+/** A student’s address in the roster with which the caller was authenticated: in one published since, it may be somebody else’s. */
+export const readAddress = (personId: string, roster: number) =>
+  readOne<{ email_key: string }>(
+    `select s.email_key from student s
+     where s.person_id = $1 and s.from_gen <= $2 and (s.to_gen is null or s.to_gen > $2)`,
+    personId,
+    roster,
+  )
+
+export const readFeeds = (personId: string) =>
+  readAll<{ email_key: string }>('select email_key from calendar_feed where person_id = $1', personId)
+
+export interface NewFeed {
+  readonly id: string
+  readonly personId: string
+  readonly name: string
+  readonly tokenHash: string
+  readonly createdAt: number
 }
+
+export const addFeed = (feed: NewFeed, addressKey: string) =>
+  statement(
+    `insert into calendar_feed (id, person_id, name, token_hash, created_at, email_key)
+     values ($1, $2, $3, $4, $5, $6)`,
+    feed.id,
+    feed.personId,
+    feed.name,
+    feed.tokenHash,
+    feed.createdAt,
+    addressKey,
+  )
 
 // Also covers students who left the roster and came back with another address.
 const feedWithItsAddress = `calendar_feed f join ${accounts} p on p.id = f.person_id and p.email_key = f.email_key`

@@ -5,7 +5,7 @@
  */
 import { domainToUnicode } from 'node:url'
 import type { Person } from '../../identity/people/people.ts'
-import { always, type Condition, type Db, type Statement } from '../../platform/db/db.ts'
+import type { Db, Statement } from '../../platform/db/db.ts'
 import { type Span, spanOf } from './classes.ts'
 import { type ClassDocument, readDocument } from './document.ts'
 import { classesTaught, linkTeachers, type TaughtRow, type TeacherKeys } from './store.ts'
@@ -41,8 +41,8 @@ function taughtOf(rows: readonly TaughtRow[]): Taught[] {
 }
 
 /** For the transaction in which a veterinarian leaves this address. */
-export const keepTeaching = (leaving: Veterinarian, now: number, when: Condition = always): Statement =>
-  linkTeachers(keysOf(leaving), now, when)
+export const keepTeaching = (leaving: Veterinarian, now: number): Statement =>
+  linkTeachers(keysOf(leaving), now)
 
 const keysOf = ({ id, email_key }: Veterinarian): TeacherKeys => ({
   personId: id,
