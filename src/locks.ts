@@ -16,6 +16,7 @@ export const lockOrder = [
   'signing-key',
   'rsa-signing-key',
   'roster',
+  'plan',
   'mail',
   'delivery',
   'notice',

@@ -324,6 +324,7 @@ for (const engine of engines) {
       const { db, support } = service.app.parts
       let since: Query | undefined
       const slow = watched(db, async (statements) => {
+        if (publishes(statements)) throw new Error('killed')
         if (since || !statements.some(({ sql }) => sql.startsWith('update person'))) return
         since = later()
         await support.suspend(userId, 'a reason', byOperator)
@@ -333,8 +334,6 @@ for (const engine of engines) {
           ...slow,
           // It never gets to its publication.
           analyze: () => Promise.reject(new Error('killed')),
-          tx: (statements) =>
-            publishes(statements) ? Promise.reject(new Error('killed')) : slow.tx(statements),
         },
         service.clock,
       )

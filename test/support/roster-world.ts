@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { accounts } from '../../src/identity/people/people.ts'
 import type { Db, Statement, Value } from '../../src/platform/db/db.ts'
+import { isTake, type Step } from '../../src/platform/db/decision.ts'
 import { migrate } from '../../src/platform/db/migrate.ts'
 import { openDb } from '../../src/platform/db/open.ts'
 import { byOperator } from '../../src/platform/lib/by.ts'
@@ -102,7 +103,21 @@ export function watched(db: Db, before: (statements: readonly Statement[]) => Pr
       await before([{ sql, params }])
       return db.run(sql, params)
     },
+    async decide(...steps) {
+      for (const step of steps) await before(await writesOf(db, step))
+      return db.decide(...steps)
+    },
   }
+}
+
+/** What a decision would write, without writing it. */
+async function writesOf(db: Db, step: Step<unknown>): Promise<readonly Statement[]> {
+  if (isTake(step)) return [step.take]
+  const { writes } = await db.decide({
+    asks: step.asks,
+    rule: (rows) => ({ result: { writes: step.rule(rows).writes ?? [] } }),
+  })
+  return writes
 }
 
 /** The content without times and ids, so that two stores with the same roster compare equal. */

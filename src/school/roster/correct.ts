@@ -117,7 +117,7 @@ export async function writeCorrection(
     { ...about, summary, started_at: now, actor: by.actor, allowed: '' },
     null,
   )
-  if (generation === undefined) return 'moved-on'
+  if (generation === null) return 'moved-on'
   const digest = digestOf(fields)
   const moves = fields.email_key !== student.email_key
   const event = stagedEvent('student.updated', by, { id: newId(), at: now, generation, personId })
@@ -134,7 +134,8 @@ export async function writeCorrection(
   }
   if (moves) writes.push({ table: 'roster_departure', row: [generation, personId] })
   await lease.write(writes.map((write) => writeRow(write, generation)))
-  return (await publishGeneration(lease, generation, seen, now, by)) ? generation : 'moved-on'
+  const publication = { generation, content: generation, redo: null, seen }
+  return (await publishGeneration(lease, publication, now, by)) ? generation : 'moved-on'
 }
 
 /** A value that equals the file's is not a correction. */

@@ -47,6 +47,7 @@ import { cutPlan, isEmpty, isRefused, makePlan, type Plan } from './plan.ts'
 import { readRoster } from './read/read.ts'
 import type { Finding, Mode, RosterFile } from './records.ts'
 import type { RowWrite } from './rows.ts'
+import { isAsSeen } from './rules.ts'
 import {
   addressesIn,
   ClosedMeanwhile,
@@ -247,7 +248,7 @@ export class Roster {
         },
         null,
       )
-      if (generation === undefined) throw movedOn()
+      if (generation === null) throw movedOn()
       const published = await applyPlan(plan, generation, now, {
         db: this.#db,
         clock: this.#clock,
@@ -413,14 +414,14 @@ export class Roster {
         },
         plan.content,
       )
-      if (undo === undefined) throw movedOn()
+      if (undo === null) throw movedOn()
       await writeInBatches(undoWrites(plan, undo, now, by), undo, {
         db: this.#db,
         lease,
         writesPerBatch: this.#batch,
       })
-      const publishedAt = this.#clock.now()
-      if (!(await publishGeneration(lease, undo, plan.seen, publishedAt, by, redo))) throw movedOn()
+      const publication = { generation: undo, content: plan.content, redo, seen: plan.seen }
+      if (!(await publishGeneration(lease, publication, this.#clock.now(), by))) throw movedOn()
       return undo
     }
     return this.#alone(plan.seen, change, { keepsRedo: true })
@@ -463,8 +464,7 @@ export class Roster {
    */
   async #alone<T>(seen: Seen, work: (lease: Lease) => Promise<T>, { keepsRedo = false } = {}): Promise<T> {
     return whileLeased(this.#db, this.#clock, async (lease) => {
-      const { content, generation } = await rosterState(this.#db)
-      if (content !== seen.content || generation !== seen.generation) throw movedOn()
+      if (!isAsSeen(await rosterState(this.#db), seen)) throw movedOn()
       if (!keepsRedo) await lease.write([forgetRedo()])
       await clearLeftovers(this.#db, lease, this.#batch, () => pause(pauseMs))
       return work(lease)

@@ -1,14 +1,18 @@
 /** The roster's SQL. A row is visible while `from_gen <= content` and `to_gen` is null or greater than `content`. */
 import { type Db, prune, type Row, type Statement, statement, type Value } from '../../platform/db/db.ts'
+import { lockOne, type Outcome, readOne } from '../../platform/db/decision.ts'
 import { clockSlackMs } from '../../platform/lib/clock.ts'
 import type { EnrolmentData } from './records.ts'
+import { isAsSeen } from './rules.ts'
 
 /** The right to write; see apply/lease.ts. */
 export interface Lease {
-  /** Atomic like `Db.tx`; fails if the lease was lost. */
-  write(statements: readonly Statement[]): Promise<Row[][]>
+  /** Atomic like `Db.tx`; fails if the lease was lost. Returns the rows of all statements. */
+  write(statements: readonly Statement[]): Promise<Row[]>
   /** As `Db.stage`; fails if the lease was lost. */
   stage(statements: Iterable<Statement>): Promise<void>
+  /** As `Db.decide`, with the roster locked; fails if the lease was lost. */
+  decide<T>(rule: (state: LockedState) => Outcome<T>): Promise<T>
 }
 
 export interface GenerationRow {
@@ -99,6 +103,21 @@ export async function takeLease(db: Db, by: string, now: number, until: number):
   return rows.length > 0
 }
 
+export interface LockedState extends Pick<StateRow, 'content' | 'generation' | 'folded' | 'leased_by'> {
+  /** The highest number that was ever given. */
+  readonly last_generation: number
+}
+
+export const lockState = () =>
+  lockOne<LockedState>(
+    'roster',
+    'select content, generation, folded, leased_by, last_generation from roster_state where one = 1',
+  )
+
+/** During an upgrade, an older version that does not update last_generation may have been importing. */
+export const readHighest = () =>
+  readOne<{ id: number }>('select coalesce(max(id), 0) as id from roster_generation')
+
 const leaseLost = 'roster_hold_lost'
 
 /**
@@ -123,62 +142,59 @@ export function release(db: Db, by: string) {
 /** The roster that a plan was made against. */
 export type Seen = Pick<StateRow, 'content' | 'generation'>
 
-const highest = '(select coalesce(max(id), 0) from roster_generation)'
-
-/** Returns the generation's number, or undefined if the roster has changed since `seen`. */
-export async function newGeneration(
+/** Returns the generation's number, or null if the roster has changed since `seen`. */
+export function newGeneration(
   lease: Lease,
   seen: Seen,
   g: Omit<GenerationRow, 'id' | 'parent' | 'content' | 'published_at'>,
   content: number | null,
-): Promise<number | undefined> {
-  const [, rows] = await lease.write([
-    // During an upgrade, an older version that does not update last_generation may have been importing.
-    statement(
-      `update roster_state set last_generation = 1 + case when last_generation < ${highest} then ${highest} else last_generation end`,
-    ),
-    statement(
-      `insert into roster_generation (id, kind, parent, content, file_name, sha256, version, rows, summary, started_at,
-         actor, allowed, newest_row_at)
-       select last_generation, $1, content, coalesce(cast($2 as integer), last_generation), $3, $4, $5, cast($6 as integer),
-         $7, cast($8 as bigint), $9, $10, cast($11 as bigint)
-       from roster_state where content = $12 and generation = $13 returning id`,
-      g.kind,
-      content,
-      g.file_name,
-      g.sha256,
-      g.version,
-      g.rows,
-      g.summary,
-      g.started_at,
-      g.actor,
-      g.allowed,
-      g.newest_row_at,
-      seen.content,
-      seen.generation,
-    ),
-  ])
-  return rows![0]?.id as number | undefined
+): Promise<number | null> {
+  return lease.decide((state) => {
+    if (!isAsSeen(state, seen)) return { result: null }
+    const id = state.last_generation + 1
+    const writes = [
+      statement('update roster_state set last_generation = $1', id),
+      statement(
+        `insert into roster_generation (id, kind, parent, content, file_name, sha256, version, rows, summary, started_at,
+           actor, allowed, newest_row_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+        id,
+        g.kind,
+        seen.content,
+        content ?? id,
+        g.file_name,
+        g.sha256,
+        g.version,
+        g.rows,
+        g.summary,
+        g.started_at,
+        g.actor,
+        g.allowed,
+        g.newest_row_at,
+      ),
+    ]
+    return { writes, result: id }
+  })
+}
+
+/** A generation that is to be the roster from now on. */
+export interface Publication {
+  readonly generation: number
+  /** The generation whose rows are visible then: its own, or those that an undo goes back to. */
+  readonly content: number
+  readonly redo: number | null
 }
 
 /** Readers see the old roster before this transaction and the new one after it. */
-export function publish(generation: number, seen: Seen, now: number, redo: number | null): Statement[] {
+export function publish({ generation, content, redo }: Publication, now: number): Statement[] {
   return [
     statement(
-      `update roster_state set content = (select content from roster_generation where id = $1), generation = $1,
-         redo = cast($4 as bigint)
-       where content = $2 and generation = $3 and folded <= (select content from roster_generation where id = $1)
-       returning content`,
+      'update roster_state set content = $1, generation = $2, redo = cast($3 as bigint)',
+      content,
       generation,
-      seen.content,
-      seen.generation,
       redo,
     ),
-    statement(
-      `update roster_generation set published_at = $1 where id = $2 and exists (select 1 from roster_state where generation = $2)`,
-      now,
-      generation,
-    ),
+    statement('update roster_generation set published_at = $1 where id = $2', now, generation),
   ]
 }
 
@@ -265,7 +281,7 @@ export async function clearLeftovers(
 ): Promise<void> {
   const clear = async ({ change, table, key, where }: (typeof leftovers)[number]) => {
     const sql = `${change} where (${key}) in (select ${key} from ${table} where ${where} limit ${batch}) returning 1 as one`
-    while ((await lease.write([statement(sql)]))[0]!.length === batch) await pause()
+    while ((await lease.write([statement(sql)])).length === batch) await pause()
   }
   for (const some of [strangers, ...leftovers]) await clear(some)
   await clearNewcomers(db, lease, batch, pause)

@@ -16,7 +16,8 @@ import type { Ids } from '../compact.ts'
 import { type Corrected, digestOf, type NextStudent } from '../compare/compare.ts'
 import type { Plan } from '../plan.ts'
 import { batchWriter, type RowWrite } from '../rows.ts'
-import { type CorrectionRow, publish, type Seen, type StudentFields } from '../store.ts'
+import { canPublish } from '../rules.ts'
+import { type CorrectionRow, type Publication, publish, type Seen, type StudentFields } from '../store.ts'
 import { type Lease, pause } from './lease.ts'
 
 export { type Lease, pause, whileLeased } from './lease.ts'
@@ -49,23 +50,27 @@ export async function applyPlan(
   deps.onBatch(total, total)
   // With the statistics of an empty table, reading a class list takes a hundred times as long.
   if (changesMuch(plan)) await deps.db.analyze(['person', 'student', 'roster_record', 'roster_enrolment'])
-  return publishGeneration(deps.lease, generation, plan, deps.clock.now(), deps.by)
+  const publication = { generation, content: generation, redo: null, seen: plan }
+  return publishGeneration(deps.lease, publication, deps.clock.now(), deps.by)
 }
 
-export async function publishGeneration(
+/** Returns false if the roster has changed since `seen`. */
+export function publishGeneration(
   lease: Lease,
-  generation: number,
-  seen: Seen,
+  { seen, ...publication }: Publication & { readonly seen: Seen },
   now: number,
   by: By,
-  redo: number | null = null,
 ): Promise<boolean> {
-  const [published] = await lease.write([
-    ...publish(generation, seen, now, redo),
-    ...endSessions({ departedIn: generation }, 'account', now, by),
-    endFeedsOfMoved(generation),
-  ])
-  return published!.length > 0
+  const { generation, content } = publication
+  return lease.decide((state) => {
+    if (!canPublish(state, seen, content)) return { result: false }
+    const writes = [
+      ...publish(publication, now),
+      ...endSessions({ departedIn: generation }, 'account', now, by),
+      endFeedsOfMoved(generation),
+    ]
+    return { writes, result: true }
+  })
 }
 
 function changesMuch(plan: Plan): boolean {

@@ -4,10 +4,20 @@
  * if it was lost.
  */
 import type { Db, Statement } from '../../../platform/db/db.ts'
+import { decision } from '../../../platform/db/decision.ts'
 import { type Clock, second } from '../../../platform/lib/clock.ts'
 import { newId } from '../../../platform/lib/random.ts'
 import { RosterError } from '../errors.ts'
-import { isLeaseLost, type Lease, release, renewLease, rosterState, takeLease } from '../store.ts'
+import {
+  isLeaseLost,
+  type Lease,
+  lockState,
+  readHighest,
+  release,
+  renewLease,
+  rosterState,
+  takeLease,
+} from '../store.ts'
 
 export type { Lease } from '../store.ts'
 
@@ -23,16 +33,31 @@ export async function whileLeased<T>(db: Db, clock: Clock, work: (lease: Lease) 
   }
   try {
     return await work({
-      write: async (statements) => (await db.tx([...renewed(statements)])).slice(1),
+      write: async (statements) => (await db.tx([...renewed(statements)])).flat(),
       stage: (statements) => db.stage(renewed(statements)),
+      async decide(rule) {
+        const until = clock.now() + leaseMs
+        const decided = await db.decide(
+          decision({ state: lockState(), highest: readHighest() }, ({ state, highest }) => {
+            if (state?.leased_by !== holder) return { result: null }
+            const last_generation = Math.max(state.last_generation, highest!.id)
+            const { writes = [], result } = rule({ ...state, last_generation })
+            return { writes: [renewLease(holder, until), ...writes], result: { result } }
+          }),
+        )
+        if (!decided) throw tookOver()
+        return decided.result
+      },
     })
   } catch (error) {
-    throw isLeaseLost(error) ? new RosterError('busy', 'another import took over') : error
+    throw isLeaseLost(error) ? tookOver() : error
   } finally {
     // If this fails, the lease expires.
     await release(db, holder).catch(() => {})
   }
 }
+
+const tookOver = () => new RosterError('busy', 'another import took over')
 
 /** If the lease is renewed while we wait, its owner is alive and we give up. If not, we wait until it expires. */
 async function waitForLease(db: Db, clock: Clock, holder: string): Promise<void> {

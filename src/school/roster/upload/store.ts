@@ -1,5 +1,6 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { type Db, prune, type Statement, statement } from '../../../platform/db/db.ts'
+import { lockAll, lockOne } from '../../../platform/db/decision.ts'
 import type { planStates } from '../words.ts'
 
 /** `arriving`: the file is not complete yet, and nobody knows the plan. */
@@ -57,28 +58,29 @@ export interface NewPlan {
   readonly options: string
 }
 
-/** Adds a plan and keeps only the newest `max` plans of the same person. */
-export function addPlan(plan: NewPlan, max: number): Statement[] {
-  const surplus = `(select id from (
-      select id, row_number() over (order by created_at desc, id) as place from roster_plan
-      where person_id = $1 and id <> $2 and state <> 'applying') ranked where place >= ${max})`
-  const owner = [plan.personId, plan.id]
-  return [
-    statement(
-      `insert into roster_plan (id, person_id, created_at, expires_at, file_name, options, state)
-       values ($1, $2, $3, $4, $5, $6, 'arriving')`,
-      plan.id,
-      plan.personId,
-      plan.now,
-      plan.expiresAt,
-      plan.fileName,
-      plan.options,
-    ),
-    statement(`delete from roster_plan_part where plan_id in ${surplus}`, ...owner),
-    statement(`delete from roster_plan_change where plan_id in ${surplus}`, ...owner),
-    statement(`delete from roster_plan where id in ${surplus}`, ...owner),
-  ]
-}
+export type OwnPlan = Pick<PlanRow, 'id' | 'created_at' | 'state'>
+
+export const lockPlansOf = (personId: string) =>
+  lockAll<OwnPlan>(
+    'plan',
+    'select id, created_at, state from roster_plan where person_id = $1 order by id',
+    personId,
+  )
+
+export const lockPlan = (id: string) =>
+  lockOne<OwnPlan>('plan', 'select id, created_at, state from roster_plan where id = $1', id)
+
+export const addPlan = (plan: NewPlan) =>
+  statement(
+    `insert into roster_plan (id, person_id, created_at, expires_at, file_name, options, state)
+     values ($1, $2, $3, $4, $5, $6, 'arriving')`,
+    plan.id,
+    plan.personId,
+    plan.now,
+    plan.expiresAt,
+    plan.fileName,
+    plan.options,
+  )
 
 export function addPart(db: Db, planId: string, number: number, bytes: Buffer) {
   return db.run('insert into roster_plan_part (plan_id, number, base64) values ($1, $2, $3)', [
@@ -261,14 +263,11 @@ export function settleDead(now: number): Statement[] {
   ]
 }
 
-export function dropPlan(id: string): Statement[] {
-  const mayGo = `exists (select 1 from roster_plan p where p.id = $1 and p.state <> 'applying')`
-  return [
-    statement(`delete from roster_plan_part where plan_id = $1 and ${mayGo}`, id),
-    statement(`delete from roster_plan_change where plan_id = $1 and ${mayGo}`, id),
-    statement("delete from roster_plan where id = $1 and state <> 'applying' returning id", id),
-  ]
-}
+export const dropPlan = (id: string): Statement[] => [
+  dropFile(id),
+  dropChanges(id),
+  statement('delete from roster_plan where id = $1', id),
+]
 
 /** Rows that belong to no remaining plan. */
 export function sweepPlans(now: number): Statement[] {

@@ -7,6 +7,7 @@
 import type { Readable } from 'node:stream'
 import { AppError, invalidField, UsageError } from '../../../errors.ts'
 import type { Db } from '../../../platform/db/db.ts'
+import { decision } from '../../../platform/db/decision.ts'
 import type { By } from '../../../platform/lib/by.ts'
 import { type Clock, day, second, timestamp } from '../../../platform/lib/clock.ts'
 import { folded } from '../../../platform/lib/folded.ts'
@@ -34,6 +35,7 @@ import {
 } from './jobs.ts'
 import { type JobLimits, JobProcess, type JobSettings } from './process.ts'
 import { changeReport } from './report.ts'
+import { canDrop, surplusOf } from './rules.ts'
 import {
   addPart,
   addPlan,
@@ -43,6 +45,8 @@ import {
   failPlan,
   finishPlan,
   finishPlanning,
+  lockPlan,
+  lockPlansOf,
   type PendingRow,
   type PlanRow,
   pendingPlans,
@@ -59,7 +63,6 @@ export const fileBytesMax = 64 * 1024 * 1024
 const discardedBytesMax = fileBytesMax + 1024 * 1024
 const partBytes = 1024 * 1024
 const planTtlMs = day
-const plansPerPerson = 5
 const uploadsMax = 4
 const claimMs = 30 * second
 const renewEveryMs = second
@@ -140,12 +143,17 @@ export class Uploads {
     this.#uploads++
     try {
       if (bytes > fileBytesMax) await refuseLarge(file)
-      await db.tx(addPlan(plan, plansPerPerson))
+      await db.decide(
+        decision({ plans: lockPlansOf(by.actor) }, ({ plans }) => ({
+          writes: [...surplusOf(plans).flatMap(dropPlan), addPlan(plan)],
+          result: null,
+        })),
+      )
       await this.#keep(id, file)
       if (!(await claimPlan(db, 'planning', this.#claim(id)))) throw noPlan()
     } catch (error) {
       this.#uploads--
-      await db.tx(dropPlan(id)).catch(() => {})
+      await this.#drop(id).catch(() => {})
       throw error
     }
     this.#start({ kind: 'plan', planId: id }, () => this.#uploads--)
@@ -207,9 +215,17 @@ export class Uploads {
     const row = await this.#kept(planId)
     if (row.person_id !== by.id && !by.isAdmin)
       throw new AppError('forbidden', 'Only the person who uploaded this plan, or an admin, may discard it.')
-    const [, , gone] = await this.#deps.db.tx(dropPlan(row.id))
-    if (gone!.length === 0)
+    if (!(await this.#drop(row.id)))
       throw new AppError('conflict', 'This plan is being imported and cannot be discarded now.')
+  }
+
+  /** Returns whether it is gone. */
+  #drop(planId: string): Promise<boolean> {
+    return this.#deps.db.decide(
+      decision({ plan: lockPlan(planId) }, ({ plan }) =>
+        plan && !canDrop(plan) ? { result: false } : { writes: dropPlan(planId), result: true },
+      ),
+    )
   }
 
   /** Starts the import; `show` reports its progress. Idempotent. */
