@@ -1,12 +1,5 @@
 import { eventHappened, eventsFrom } from '../../messages/events/events.ts'
-import {
-  always,
-  type Condition,
-  type Db,
-  type Statement,
-  statement,
-  type Value,
-} from '../../platform/db/db.ts'
+import { type Db, type Statement, statement, type Value } from '../../platform/db/db.ts'
 import { lockAll, lockOne, readOne } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
 import type { Role } from '../../roles.ts'
@@ -261,6 +254,6 @@ export function consentsOf(db: Db, personId: string): Promise<ConsentRow[]> {
   )
 }
 
-export function eraseConsents(personId: string, when: Condition = always): Statement {
-  return statement(`delete from consent where person_id = $1 and ${when.sql(2)}`, personId, ...when.params)
+export function eraseConsents(personId: string): Statement {
+  return statement('delete from consent where person_id = $1', personId)
 }

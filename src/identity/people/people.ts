@@ -29,7 +29,6 @@ export type { LostBy, Person, PersonInSession } from './store.ts'
 export {
   activation,
   hasAccountAt,
-  lockPerson,
   namesOf,
   personById,
   personLock,

@@ -1,5 +1,5 @@
 import { type EventType, eventHappened } from '../../messages/events/events.ts'
-import { type Db, locking, padded, prune, type Statement, statement } from '../../platform/db/db.ts'
+import { type Db, padded, prune, type Statement, statement } from '../../platform/db/db.ts'
 import { lockOne, readOne } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
 import type { Role } from '../../roles.ts'
@@ -84,9 +84,6 @@ export function activation(personId: string, event: EventType, now: number, by: 
     eventHappened(event, by, { id: `activated.${personId}`, at: now, personId }),
   ]
 }
-
-/** Serialises changes of one account, so that later statements see the decision. */
-export const lockPerson = (personId: string) => locking('select id from person where id = $1', personId)
 
 /** Deletes closed accounts and removed members of staff older than this, once no event or session refers to them. */
 export function prunePeople(closedBefore: number): Statement {

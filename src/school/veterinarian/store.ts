@@ -85,6 +85,14 @@ export interface Holder {
 export const lockRegistration = (id: string) =>
   lockOne<{ id: string }>('registration', 'select id from registration where id = $1', id)
 
+/** For a decision that deletes them. */
+export const lockRegistrationsAt = (addressKey: string) =>
+  lockAll<{ id: string }>(
+    'registration',
+    'select id from registration where email_key = $1 order by id',
+    addressKey,
+  )
+
 export const lockHolder = (addressKey: string) =>
   lockOne<Holder>(
     'person',

@@ -66,6 +66,7 @@ import {
   lockHolder,
   lockHolders,
   lockRegistration,
+  lockRegistrationsAt,
   moveTo,
   oldestRegistrations,
   openPending,
@@ -199,11 +200,12 @@ export class Veterinarians implements RoleRules {
   }
 
   /** Cannot be undone. */
-  async close({ id }: Veterinarian, by: By, note: string | null = null): Promise<void> {
+  async close({ id, email_key }: Veterinarian, by: By, note: string | null = null): Promise<void> {
     const { db, clock } = this.#deps
     const now = clock.now()
+    const asks = { registrations: lockRegistrationsAt(email_key), account: lockAccount(id) }
     await db.decide(
-      decision({ account: lockAccount(id) }, ({ account }) => {
+      decision(asks, ({ account }) => {
         if (!canClose(account)) return { result: null }
         const writes = [
           ...erase(id, account.email_key, now),
@@ -258,24 +260,21 @@ export class Veterinarians implements RoleRules {
     const toFormer = tellOf(secrets, { ...told, kind: 'address-left', email })
     const toNew = tellOf(secrets, { ...told, kind: 'address-taken', email: address.email })
     const moved = await db.decide(
-      decision(
-        { holders: lockHolders(id, address.key), account: readAccount(this.role, id) },
-        ({ holders, account }) => {
-          const pending = givingWay(holders, id)
-          if (!account || !pending || !canMove(account)) return { result: false }
-          const writes = [
-            ...moveTo(account, address, pending, { by, now, eventId }),
-            keepTeaching(person, now),
-            // The mailbox may be somebody else's now, and so may what was added through it.
-            erasePasskeys(id),
-            ...endSessions({ personId: id }, 'account', now, by),
-            ...noteOn(eventId, id, note),
-            ...toFormer,
-            ...toNew,
-          ]
-          return { writes, result: true }
-        },
-      ),
+      decision(asksToMove(id, address), ({ holders, account }) => {
+        const pending = givingWay(holders, id)
+        if (!account || !pending || !canMove(account)) return { result: false }
+        const writes = [
+          ...moveTo(account, address, pending, { by, now, eventId }),
+          keepTeaching(person, now),
+          // The mailbox may be somebody else's now, and so may what was added through it.
+          erasePasskeys(id),
+          ...endSessions({ personId: id }, 'account', now, by),
+          ...noteOn(eventId, id, note),
+          ...toFormer,
+          ...toNew,
+        ]
+        return { writes, result: true }
+      }),
     )
     if (!moved) throw new AppError('conflict', 'This address belongs to another veterinarian.')
   }
@@ -297,11 +296,7 @@ export class Veterinarians implements RoleRules {
     const told = { kind: 'address-moved', email, role: this.role, language, now } as const
     const notice = tellOf(secrets, told)
     return decision(
-      {
-        holders: lockHolders(id, address.key),
-        account: readAccount(this.role, id),
-        session: lockSession(session_id),
-      },
+      { ...asksToMove(id, address), session: lockSession(session_id) },
       ({ holders, account, session }) => {
         const pending = givingWay(holders, id)
         if (!pending || !isUnchanged(account, caller) || !isAlive(session, now)) return { result: null }
@@ -364,6 +359,12 @@ export class Veterinarians implements RoleRules {
     return profile
   }
 }
+
+const asksToMove = (personId: string, { key }: Address) => ({
+  registrations: lockRegistrationsAt(key),
+  holders: lockHolders(personId, key),
+  account: readAccount('veterinarian', personId),
+})
 
 /** Somebody else may have applied it, or may be applying another one of this address. */
 function applying(registration: Registration): Decision<null> {
