@@ -7,7 +7,6 @@
  * time (`numberEvents`), so that no event appears behind a reader that has read further.
  */
 import {
-  type Condition,
   type Db,
   locking,
   padded,
@@ -119,11 +118,6 @@ export function eventsOf(db: Db, personId: string): Promise<(EventRow & { note: 
      where e.person_id = $1 and ${isVisible} order by e.number is null, e.number, e.at, e.type desc, e.id`,
     [personId],
   )
-}
-
-/** True once the event is written. */
-export function happened(eventId: string): Condition {
-  return { sql: (first) => `exists (select 1 from event where id = $${first})`, params: [eventId] }
 }
 
 /** The reason or note for a change, if its event was written in the same transaction. */
