@@ -85,7 +85,7 @@ export interface Holder {
 export const lockRegistration = (id: string) =>
   lockOne<{ id: string }>('registration', 'select id from registration where id = $1', id)
 
-/** For a decision that deletes them. */
+/** For a decision that deletes these, and no others: whoever applies one that came later may be waiting for the account. */
 export const lockRegistrationsAt = (addressKey: string) =>
   lockAll<{ id: string }>(
     'registration',
@@ -139,7 +139,8 @@ export function renewPending(personId: string, r: Registration): Statement {
   )
 }
 
-export const dropRegistration = (id: string) => statement('delete from registration where id = $1', id)
+export const dropRegistration = ({ id }: Pick<Registration, 'id'>) =>
+  statement('delete from registration where id = $1', id)
 
 /** Removes a pending account. */
 export function removePending(personId: string, now: number): Statement[] {
@@ -259,7 +260,7 @@ export const lockHolders = (personId: string, addressKey: string) =>
   )
 
 /**
- * Moves an account to another address. Unconfirmed registrations of that address are deleted. Another spelling of the same
+ * Moves an account to another address. Unconfirmed accounts of that address are deleted. Another spelling of the same
  * address does not clear the verification.
  */
 export function moveTo(
@@ -271,7 +272,6 @@ export function moveTo(
   const { id: personId, verified_at } = account
   const { by, now, eventId } = change
   return [
-    statement('delete from registration where email_key = $1', key),
     ...pending.flatMap(({ id }) => removePending(id, now)),
     statement(
       'update person set email = $1, email_key = $2, updated_at = $3 where id = $4',
@@ -309,7 +309,7 @@ export function verificationLost(
 }
 
 /** The id stays, so that the audit trail keeps its meaning. */
-export function erase(personId: string, addressKey: string, now: number): Statement[] {
+export function erase(personId: string, now: number): Statement[] {
   return [
     statement(
       `update person set status = 'closed', updated_at = $1, closed_at = $1, ${erasing(identityColumns.person)}
@@ -317,7 +317,6 @@ export function erase(personId: string, addressKey: string, now: number): Statem
       now,
       personId,
     ),
-    statement('delete from registration where email_key = $1', addressKey),
     changeAll(
       `update session set ${erasing(identityColumns.session)}`,
       { table: 'session', key: 'id', where: 'person_id = $1', returning: 'id' },

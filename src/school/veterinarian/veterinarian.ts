@@ -205,10 +205,11 @@ export class Veterinarians implements RoleRules {
     const now = clock.now()
     const asks = { registrations: lockRegistrationsAt(email_key), account: lockAccount(id) }
     await db.decide(
-      decision(asks, ({ account }) => {
+      decision(asks, ({ account, registrations }) => {
         if (!canClose(account)) return { result: null }
         const writes = [
-          ...erase(id, account.email_key, now),
+          ...registrations.map(dropRegistration),
+          ...erase(id, now),
           unlinkTeachers(id),
           eventHappened('veterinarian.closed', by, { id: `closed.${id}`, at: now, personId: id }),
           ...noteOn(`closed.${id}`, id, note),
@@ -260,10 +261,11 @@ export class Veterinarians implements RoleRules {
     const toFormer = tellOf(secrets, { ...told, kind: 'address-left', email })
     const toNew = tellOf(secrets, { ...told, kind: 'address-taken', email: address.email })
     const moved = await db.decide(
-      decision(asksToMove(id, address), ({ holders, account }) => {
+      decision(asksToMove(id, address), ({ registrations, holders, account }) => {
         const pending = givingWay(holders, id)
         if (!account || !pending || !canMove(account)) return { result: false }
         const writes = [
+          ...registrations.map(dropRegistration),
           ...moveTo(account, address, pending, { by, now, eventId }),
           keepTeaching(person, now),
           // The mailbox may be somebody else's now, and so may what was added through it.
@@ -297,10 +299,11 @@ export class Veterinarians implements RoleRules {
     const notice = tellOf(secrets, told)
     return decision(
       { ...asksToMove(id, address), session: lockSession(session_id) },
-      ({ holders, account, session }) => {
+      ({ registrations, holders, account, session }) => {
         const pending = givingWay(holders, id)
         if (!pending || !isUnchanged(account, caller) || !isAlive(session, now)) return { result: null }
         const writes = [
+          ...registrations.map(dropRegistration),
           ...moveTo(account, address, pending, { by, now, eventId }),
           keepTeaching(caller, now),
           movePasskeys({ personId: id, from, to: address.key }),
@@ -376,7 +379,7 @@ function applying(registration: Registration): Decision<null> {
       ...(effect === 'replaces' ? removePending(holder!.id, created_at) : []),
       ...(effect === 'opens' || effect === 'replaces' ? openPending(registration) : []),
       ...(effect === 'renews' ? [renewPending(holder!.id, registration)] : []),
-      dropRegistration(id),
+      dropRegistration(left),
     ]
     return { writes, result: null }
   })
