@@ -18,11 +18,10 @@ import { type Ask, decision } from '../../platform/db/decision.ts'
 import { domainOf, inboxOf } from '../../platform/lib/address.ts'
 import { type Clock, clockSlackMs, day, second } from '../../platform/lib/clock.ts'
 import { Failure, type FailureLog } from '../../platform/lib/failure.ts'
-import type { Language } from '../../platform/lib/languages.ts'
-import { newId, newIdAt, newReference } from '../../platform/lib/random.ts'
-import { fingerprint, type Keys, type Secrets } from '../../platform/lib/secret.ts'
-import { type Role, roles } from '../../roles.ts'
-import { deliveryOpened, type Step, stepTaken } from '../delivery/delivery.ts'
+import { newId } from '../../platform/lib/random.ts'
+import { fingerprint } from '../../platform/lib/secret.ts'
+import { roles } from '../../roles.ts'
+import { type Step, stepTaken } from '../delivery/delivery.ts'
 import { type DropLines, Drops } from './drops.ts'
 import { type Message, type MessageSettings, messageOf } from './message.ts'
 import { TokenError } from './oauth.ts'
@@ -39,8 +38,8 @@ import {
   noticeEveryMs,
   serviceQueue,
 } from './rules.ts'
+import { type Said, saidBy, withoutCode } from './said.ts'
 import {
-  addReport,
   admitMail,
   type CaughtFilter,
   caughtMail,
@@ -53,14 +52,11 @@ import {
   dropMail,
   failMail,
   firstInQueue,
-  forgetMail as forgetMailOf,
-  insertMail,
   isWaiting,
   keepCaught,
   type Lane,
   lockMail,
   lockNotice,
-  type NewMail,
   nextQueue,
   pruneMail,
   readQueueBefore,
@@ -75,20 +71,15 @@ import {
   isTold,
   type MailKind,
   mailKinds,
-  type NewKind,
   type NoticeKind,
   otherNotice,
-  type Report,
   reportKind,
-  type ToldKind,
-  type WebhookOff,
 } from './templates/texts.ts'
 
+export { forgetMail, queueMail, queueReport, tellOf, tellOfWebhook } from './queue.ts'
 export type { FindRecipient } from './recipient.ts'
 export type { Mail } from './rules.ts'
-export type { Report, ToldKind } from './templates/texts.ts'
-
-import { mailTexts } from './templates/languages.ts'
+export type { Report } from './templates/texts.ts'
 
 export interface Transport {
   /** As the delivery timeline names it. */
@@ -321,7 +312,7 @@ export class Outbox {
     if (strangers && isFirstCode(kind, recipient) && mail.admitted_at === null) {
       const admission = await this.#admit(mail, this.#worker)
       if (admission === 'gone') return
-      if (admission === 'inbox') return this.#drop(mail, kind, recipient, repeatedCode)
+      if (admission === 'inbox') return this.#drop(mail, kind, recipient, { why: repeatedCode })
       if (admission !== 'admitted') return this.#wait(mail, kind, recipient, admission)
     }
     const message = messageOf(mail, kind, recipient, this.#deps)
@@ -421,7 +412,7 @@ export class Outbox {
     const choice = await lookThenDecide(db, choosing)
     if (choice === 'chosen' || choice === 'gone') return
     if (choice === 'over-budget') this.#noticesDropped.note(domainOf(mail.email))
-    await this.#drop(mail, kind, recipient, notSentBecause[choice])
+    await this.#drop(mail, kind, recipient, { why: notSentBecause[choice] })
   }
 
   /**
@@ -491,7 +482,7 @@ export class Outbox {
       const mail = await firstInQueue(db, queue, clock.now())
       if (!mail) return null
       const full = await this.#admit(mail, null)
-      if (full === 'inbox') await this.#drop(mail, mail.kind ?? 'code', undefined, repeatedCode)
+      if (full === 'inbox') await this.#drop(mail, mail.kind ?? 'code', undefined, { why: repeatedCode })
       else if (full === 'domain' && queue === serviceQueue) await this.#wait(mail, 'code', undefined, full)
       else if (full === 'domain' || full === 'service') return full
     }
@@ -502,15 +493,14 @@ export class Outbox {
     if (mail.waits_for === null) return this.#giveUp(mail, recipient, 'expired', {})
     const domain = domainOf(mail.email)
     this.#codesDropped.note(domain)
-    await this.#drop(mail, mail.kind ?? 'code', recipient, overBudget, 'over-budget')
+    await this.#drop(mail, mail.kind ?? 'code', recipient, { why: overBudget, outcome: 'over-budget' })
   }
 
   async #drop(
     mail: Mail,
     kind: MailKind,
     recipient: Recipient | undefined,
-    why: string,
-    outcome: MailOutcome = 'dropped',
+    { why, outcome = 'dropped' }: { why: string; outcome?: MailOutcome },
   ): Promise<void> {
     const step = this.#step(mail, kind, recipient, { step: 'not-sent', why })
     const dropped = await this.#decide(mail, isHeldOrWaits, () => [dropMail(mail.id), step])
@@ -606,84 +596,4 @@ const codesDropped: DropLines = {
 /** A code to an unconfirmed address: a first sign-in, or a new address of a signed-in person. */
 function isFirstCode(kind: MailKind, recipient: Recipient | undefined): boolean {
   return kind === 'address-code' || (kind === 'code' && recipient?.status === 'pending')
-}
-
-interface Said {
-  readonly reply?: string
-  readonly why?: string
-}
-
-/** The server's reply; without one, the connection error. */
-function saidBy(error: unknown, message: Message): Said {
-  const { response, message: why } = error as { response?: string; message?: string }
-  if (response) return { reply: withoutCode(response, message) }
-  return { why: withoutCode(String(why ?? error), message) }
-}
-
-/** A server may quote the mail. The only run of six or eight digits in its text is the code. */
-function withoutCode(reply: string, { text }: Message): string {
-  return reply.replace(/(?<!\d)(?:\d{6}|\d{8})(?!\d)/g, (run) => (text.includes(run) ? '…' : run))
-}
-
-/** Queues a mail and creates its delivery record. */
-export function queueMail(mail: NewMail, kind: NewKind = null): Statement[] {
-  return [insertMail(mail, kind), deliveryOpened(mail.id, mail.email)]
-}
-
-const toldWithinMs = day
-
-interface Told {
-  readonly email: string
-  readonly role: Role
-  readonly now: number
-  readonly language?: Language
-}
-
-/** A mail without a code that nobody requested. */
-function toldMail(secrets: Secrets, { email, role, now, language }: Told): NewMail {
-  return {
-    id: newIdAt(now),
-    session_id: '',
-    role,
-    email,
-    address_fingerprint: fingerprint(secrets.current, 'address', email.toLowerCase()),
-    language: language ?? 'en',
-    digits: 0,
-    reference: newReference(),
-    expires_at: now + toldWithinMs,
-    now,
-  }
-}
-
-/** A mail that notifies an owner of a change. */
-export function tellOf(secrets: Secrets, told: Told & { kind: ToldKind }): Statement[] {
-  return queueMail(toldMail(secrets, told), told.kind)
-}
-
-/** A mail to staff with a text of its own. */
-export function queueReport(
-  secrets: Secrets,
-  { email, report, now }: { email: string; report: Report; now: number },
-): { id: string; statements: Statement[] } {
-  const mail = toldMail(secrets, { email, role: 'staff', now })
-  return {
-    id: mail.id,
-    statements: [...queueMail(mail, reportKind), addReport(mail.id, report)],
-  }
-}
-
-/** Tells a member of staff that a webhook was switched off. */
-export function tellOfWebhook(
-  secrets: Secrets,
-  { email, now, ...off }: WebhookOff & { email: string; now: number },
-): Statement[] {
-  // The language of an admin is unknown.
-  const report = mailTexts.en.webhookOff(off)
-  return queueReport(secrets, { email, report, now }).statements
-}
-
-/** Erases everything stored about mails to an address. */
-export function forgetMail(secrets: Secrets, addressKey: string): Statement[] {
-  const of = (keys: Keys, address: string) => fingerprint(keys, 'address', address)
-  return secrets.all.flatMap((keys) => forgetMailOf(of(keys, addressKey), of(keys, inboxOf(addressKey))))
 }

@@ -1,4 +1,12 @@
-import { changeAll, changeSome, type Db, prune, type Statement, statement } from '../../platform/db/db.ts'
+import {
+  changeAll,
+  changeSome,
+  type Db,
+  insertion,
+  prune,
+  type Statement,
+  statement,
+} from '../../platform/db/db.ts'
 import { type Ask, lockMade, lockOne, readOne } from '../../platform/db/decision.ts'
 import { bySystem } from '../../platform/lib/by.ts'
 import type { Digits } from '../../platform/lib/code.ts'
@@ -18,22 +26,22 @@ export type NewMail = Omit<
   readonly now: number
 }
 
-export function insertMail(m: NewMail, kind: NewKind): Statement {
-  return statement(
-    `insert into outbox (id, session_id, role, email, address_fingerprint, language, digits, reference, created_at, expires_at, attempts, next_at, kind)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, $9, $11)`,
-    m.id,
-    m.session_id,
-    m.role,
-    m.email,
-    m.address_fingerprint,
-    m.language,
-    m.digits,
-    m.reference,
-    m.now,
-    m.expires_at,
+export function insertMail({ now, ...mail }: NewMail, kind: NewKind): Statement {
+  return insertion('outbox', {
+    id: mail.id,
+    session_id: mail.session_id,
+    role: mail.role,
+    email: mail.email,
+    address_fingerprint: mail.address_fingerprint,
+    language: mail.language,
+    digits: mail.digits,
+    reference: mail.reference,
+    created_at: now,
+    expires_at: mail.expires_at,
+    attempts: 0,
+    next_at: now,
     kind,
-  )
+  })
 }
 
 /** Gives a mail of the kind `report` its text. */
