@@ -3,22 +3,14 @@
  * who left the roster, those at a client, or all there are. Their clients are told.
  */
 import { eventsFrom } from '../../messages/events/events.ts'
-import {
-  always,
-  type Condition,
-  changeAll,
-  changeSome,
-  type Statement,
-  statement,
-  type Value,
-} from '../../platform/db/db.ts'
+import { changeAll, changeSome, type Statement, statement, type Value } from '../../platform/db/db.ts'
 import type { By } from '../../platform/lib/by.ts'
 import type { EndReason } from './store.ts'
 
 export type Scope =
   /** The client that ends it itself need not be told. */
   | { id: string; personId: string; told?: string | null }
-  | { personId: string; except?: string; when?: Condition }
+  | { personId: string; except?: string }
   | { personId: string; clientId: string }
   /** Of a veterinarian whom the school has not verified, at clients that do not admit them. */
   | { personId: string; atStrictClients: true }
@@ -121,8 +113,8 @@ function whichOf(scope: Scope, reason: EndReason): Which {
     return 'personId' in scope
       ? ['person_id = $3 and client_id = $4', scope.personId, scope.clientId]
       : ['client_id = $3', scope.clientId]
-  const { personId, except = '', when = always } = scope
-  return [`person_id = $3 and id <> $4 and ${when.sql(5)}`, personId, except, ...when.params]
+  const { personId, except = '' } = scope
+  return ['person_id = $3 and id <> $4', personId, except]
 }
 
 /** Only of a published generation. */
