@@ -120,13 +120,12 @@ export function eventsOf(db: Db, personId: string): Promise<(EventRow & { note: 
   )
 }
 
-/** The reason or note for a change, if its event was written in the same transaction. */
+/** The reason or note for a change, beside its event. */
 export function noteOn(eventId: string, personId: string, text: string | null): Statement[] {
   if (text === null) return []
   return [
     statement(
-      `insert into note (event_id, person_id, text) select $1, $2, $3 where exists (select 1 from event where id = $1)
-       on conflict (event_id) do nothing`,
+      'insert into note (event_id, person_id, text) values ($1, $2, $3) on conflict (event_id) do nothing',
       eventId,
       personId,
       text,
