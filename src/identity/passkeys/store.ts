@@ -1,13 +1,5 @@
 import { eventHappened } from '../../messages/events/events.ts'
-import {
-  always,
-  type Condition,
-  type Db,
-  insertion,
-  prune,
-  type Statement,
-  statement,
-} from '../../platform/db/db.ts'
+import { type Db, insertion, prune, type Statement, statement } from '../../platform/db/db.ts'
 import { readAll, readOne } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
 import { accounts } from '../people/people.ts'
@@ -172,8 +164,8 @@ export function pruneLostPasskeys(): Statement {
 }
 
 /** When an account is closed, or somebody leaves the staff. The event of that says so. */
-export function erasePasskeys(personId: string, when: Condition = always): Statement {
-  return statement(`delete from passkey where person_id = $1 and ${when.sql(2)}`, personId, ...when.params)
+export function erasePasskeys(personId: string): Statement {
+  return statement('delete from passkey where person_id = $1', personId)
 }
 
 export interface UsedChallenge {

@@ -8,14 +8,13 @@ import { stagedEvent } from '../../messages/events/events.ts'
 import type { Db } from '../../platform/db/db.ts'
 import type { By } from '../../platform/lib/by.ts'
 import { newId } from '../../platform/lib/random.ts'
-import { correctionRow, type Lease, publishGeneration, studentRow } from './apply/apply.ts'
+import { correctionRow, type Lease, newGeneration, publishGeneration, studentRow } from './apply/apply.ts'
 import { type Corrected, corrected, digestOf, fullName } from './compare/compare.ts'
 import type { UserData } from './records.ts'
 import { type RowWrite, writeRow } from './rows.ts'
 import {
   type CorrectionRow,
   correctionsIn,
-  newGeneration,
   recordIn,
   type Seen,
   type StudentFields,

@@ -18,6 +18,7 @@ import { dayIn } from '../student/classes.ts'
 import {
   applyPlan,
   type Lease,
+  newGeneration,
   pause,
   publishGeneration,
   whileLeased,
@@ -59,7 +60,6 @@ import {
   generationById,
   type HistoryRow,
   lineageOf,
-  newGeneration,
   publishedGenerations,
   rosterChecked,
   rosterState,

@@ -3,7 +3,6 @@ import { type Db, prune, type Row, type Statement, statement, type Value } from 
 import { lockOne, type Outcome, readOne } from '../../platform/db/decision.ts'
 import { clockSlackMs } from '../../platform/lib/clock.ts'
 import type { EnrolmentData } from './records.ts'
-import { isAsSeen } from './rules.ts'
 
 /** The right to write; see apply/lease.ts. */
 export interface Lease {
@@ -142,39 +141,30 @@ export function release(db: Db, by: string) {
 /** The roster that a plan was made against. */
 export type Seen = Pick<StateRow, 'content' | 'generation'>
 
-/** Returns the generation's number, or null if the roster has changed since `seen`. */
-export function newGeneration(
-  lease: Lease,
-  seen: Seen,
-  g: Omit<GenerationRow, 'id' | 'parent' | 'content' | 'published_at'>,
-  content: number | null,
-): Promise<number | null> {
-  return lease.decide((state) => {
-    if (!isAsSeen(state, seen)) return { result: null }
-    const id = state.last_generation + 1
-    const writes = [
-      statement('update roster_state set last_generation = $1', id),
-      statement(
-        `insert into roster_generation (id, kind, parent, content, file_name, sha256, version, rows, summary, started_at,
-           actor, allowed, newest_row_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
-        id,
-        g.kind,
-        seen.content,
-        content ?? id,
-        g.file_name,
-        g.sha256,
-        g.version,
-        g.rows,
-        g.summary,
-        g.started_at,
-        g.actor,
-        g.allowed,
-        g.newest_row_at,
-      ),
-    ]
-    return { writes, result: id }
-  })
+export type NewGeneration = Omit<GenerationRow, 'parent' | 'published_at'>
+
+export function addGeneration(g: NewGeneration, parent: number): Statement[] {
+  return [
+    statement('update roster_state set last_generation = $1', g.id),
+    statement(
+      `insert into roster_generation (id, kind, parent, content, file_name, sha256, version, rows, summary, started_at,
+         actor, allowed, newest_row_at)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+      g.id,
+      g.kind,
+      parent,
+      g.content,
+      g.file_name,
+      g.sha256,
+      g.version,
+      g.rows,
+      g.summary,
+      g.started_at,
+      g.actor,
+      g.allowed,
+      g.newest_row_at,
+    ),
+  ]
 }
 
 /** A generation that is to be the roster from now on. */

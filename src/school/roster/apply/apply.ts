@@ -16,8 +16,16 @@ import type { Ids } from '../compact.ts'
 import { type Corrected, digestOf, type NextStudent } from '../compare/compare.ts'
 import type { Plan } from '../plan.ts'
 import { batchWriter, type RowWrite } from '../rows.ts'
-import { canPublish } from '../rules.ts'
-import { type CorrectionRow, type Publication, publish, type Seen, type StudentFields } from '../store.ts'
+import { canPublish, isAsSeen } from '../rules.ts'
+import {
+  addGeneration,
+  type CorrectionRow,
+  type NewGeneration,
+  type Publication,
+  publish,
+  type Seen,
+  type StudentFields,
+} from '../store.ts'
 import { type Lease, pause } from './lease.ts'
 
 export { type Lease, pause, whileLeased } from './lease.ts'
@@ -52,6 +60,23 @@ export async function applyPlan(
   if (changesMuch(plan)) await deps.db.analyze(['person', 'student', 'roster_record', 'roster_enrolment'])
   const publication = { generation, content: generation, redo: null, seen: plan }
   return publishGeneration(deps.lease, publication, deps.clock.now(), deps.by)
+}
+
+/**
+ * Returns the generation's number, or null if the roster has changed since `seen`. Without `content`, its own rows will be
+ * visible.
+ */
+export function newGeneration(
+  lease: Lease,
+  seen: Seen,
+  about: Omit<NewGeneration, 'id' | 'content'>,
+  content: number | null,
+): Promise<number | null> {
+  return lease.decide((state) => {
+    if (!isAsSeen(state, seen)) return { result: null }
+    const id = state.last_generation + 1
+    return { writes: addGeneration({ ...about, id, content: content ?? id }, seen.content), result: id }
+  })
 }
 
 /** Returns false if the roster has changed since `seen`. */
