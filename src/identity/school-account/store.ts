@@ -1,13 +1,5 @@
 import { eventHappened } from '../../messages/events/events.ts'
-import {
-  always,
-  type Condition,
-  type Db,
-  insertion,
-  prune,
-  type Statement,
-  statement,
-} from '../../platform/db/db.ts'
+import { type Db, insertion, prune, type Statement, statement } from '../../platform/db/db.ts'
 import { lockAll, lockOne, readAll, readOne } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
 import type { Role, SchoolRole } from '../../roles.ts'
@@ -243,12 +235,8 @@ export interface SchoolSession {
 }
 
 /** When an account is closed, or somebody leaves the staff. The event of that says so. */
-export function eraseLinks(personId: string, when: Condition = always): Statement {
-  return statement(
-    `delete from school_link where person_id = $1 and ${when.sql(2)}`,
-    personId,
-    ...when.params,
-  )
+export function eraseLinks(personId: string): Statement {
+  return statement('delete from school_link where person_id = $1', personId)
 }
 
 export function insertSchoolSession(s: SchoolSession): Statement {

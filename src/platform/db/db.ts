@@ -151,13 +151,6 @@ export function padded<V>(values: readonly V[]): V[] {
   return [...values, ...Array<V>(length - values.length).fill(values.at(-1)!)]
 }
 
-/** For a `where` clause; its parameters are numbered from `first`. */
-export interface Condition {
-  sql(first: number): string
-  readonly params: readonly Value[]
-}
-
-export const always: Condition = { sql: () => 'true', params: [] }
 /** How many callers may wait for the store before new ones are refused. */
 export const waitingMax = 20_000
 
