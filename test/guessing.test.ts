@@ -121,6 +121,27 @@ for (const engine of engines) {
       service.clock.advance(day + hour)
     })
 
+    test('right answers that arrive among wrong ones wait until those are counted', atLength, async () => {
+      await given('service', 450)
+      const owners = await repeat(30, async () => {
+        const email = freshAddress('among')
+        await service.register(email)
+        const session = await open(email)
+        return { session, code: await codeOf(session) }
+      })
+      const decoys = await repeat(80, () => open())
+      const one = (i: number) => {
+        const owner = i % 11 === 10 ? owners[(i - 10) / 11] : undefined
+        return owner ? answer(owner.session, owner.code) : answer(decoys[i % decoys.length]!)
+      }
+      const outcomes = await repeat(330, one, 330)
+      const signedIn = outcomes.filter(({ status }) => status === 200).length
+      assert.equal(outcomes.filter(({ json }) => json.code === 'otp-incorrect').length, 50)
+      // Fifty wrong answers, and what came between them.
+      assert.ok(signedIn <= 8, `${signedIn} signed in`)
+      service.clock.advance(day + hour)
+    })
+
     test('a tenth as many wrong answers as right ones are no attack, up to 2,400 in a day', async () => {
       await given('right', 5_500)
       await attack()

@@ -81,6 +81,13 @@ const isReached = (counts: Counts) => (one: Threshold) => (counts[one.count] ?? 
 /** While nobody guesses across the whole service. */
 export const isCalm = (counts: ServiceCounts) => !ofService.some(isReached(counts))
 
+/**
+ * Far below the thresholds, a right answer need not wait until the wrong ones before it are counted. Otherwise it must: of
+ * many guesses at once, all those that are not counted yet would be compared as well.
+ */
+export const isQuiet = (counts: ServiceCounts) =>
+  !ofService.some((one) => counts[one.count as keyof ServiceCounts] >= one.max / 2)
+
 /** While somebody guesses codes of this inbox, from this network or across the whole service. */
 const isUnderAttack = (counts: GuessCounts) => thresholds.some(isReached(counts))
 

@@ -58,7 +58,14 @@ import {
 } from './store.ts'
 
 export type { CodeAsk } from './codes.ts'
-export { type Attack, attackedKinds, attacksBegunBy, needsLongerCode, type ServiceState } from './guessing.ts'
+export {
+  type Attack,
+  attackedKinds,
+  attacksBegunBy,
+  isQuiet,
+  needsLongerCode,
+  type ServiceState,
+} from './guessing.ts'
 export { limitNames, networkPolicies, servicePolicies, strangersMails } from './policies.ts'
 export { forgetNetworks } from './store.ts'
 
@@ -168,12 +175,12 @@ export class Limits {
     return { ...locksOfCode(ask), counts: readCodeCounts(ask, now), guesses }
   }
 
-  /** For the decision about a right answer, which need not wait until wrong ones are counted. */
+  /** For the decision about a right answer, which need not wait for wrong ones while the service is quiet. */
   rightAsks(now: number): AnswerAsks {
     return this.#enabled ? { service: readServiceCounts(now) } : {}
   }
 
-  /** For the decision about an answer that is wrong or cannot be used. */
+  /** For the decision about any other answer. */
   wrongAsks(challengeId: string, answeredFrom: string, now: number): AnswerAsks {
     if (!this.#enabled) return {}
     return {

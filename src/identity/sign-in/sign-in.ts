@@ -30,6 +30,7 @@ import {
   type CodeAsk,
   codeTaken,
   isCalmWith,
+  isQuiet,
   type Limits,
   needsLongerCode,
   networkPolicies,
@@ -119,10 +120,16 @@ interface Answered<T> {
 }
 
 interface Judged<T> {
-  readonly verdict: Verdict
+  readonly verdict: Verdict | { readonly is: 'must-wait' }
   readonly challenge?: Challenge
   readonly result?: T | null
   readonly attacks?: readonly Attack[]
+}
+
+interface Wrong {
+  readonly challenge: Challenge
+  readonly verdict: Verdict
+  readonly exhausted: { readonly full_at: number } | undefined
 }
 
 interface Resent {
@@ -336,19 +343,33 @@ export class SignIn {
    * repeats one that used the code.
    */
   async #answered<T>(attempt: Attempt<T>, caller: Caller, now: number): Promise<Answered<T>> {
+    const { db, limits, attacked } = this.#deps
+    const policy = networkPolicies.validate
+    const waits = attempt.effect === null
+    let judged = (await limits.admit({ policy }, caller, now, this.#answering(attempt, caller, now, waits)))!
+    if (judged.verdict.is === 'must-wait')
+      judged = await db.decide(this.#answering(attempt, caller, now, true))
+    const { verdict, challenge, result, attacks } = judged
+    for (const attack of attacks ?? []) attacked(attack)
+    if (verdict.is === 'right' || verdict.is === 'repeated') return { challenge: challenge!, result: result! }
+    if (verdict.is === 'wrong')
+      throw new AppError('otp-incorrect', undefined, { attemptsLeft: verdict.attemptsLeft })
+    throw unusable()
+  }
+
+  /** Whether it `waits` until the wrong answers before it are counted. */
+  #answering<T>(attempt: Attempt<T>, caller: Caller, now: number, waits: boolean): Decision<Judged<T>> {
     const { limits } = this.#deps
     const { sessionId } = attempt.guess
     const id = isId(sessionId) ? sessionId : ''
-    const asks = {
-      challenge: lockChallenge(id),
-      ...(attempt.effect ? limits.rightAsks(now) : limits.wrongAsks(id, caller.network.fingerprint, now)),
-    }
+    const counts = waits ? limits.wrongAsks(id, caller.network.fingerprint, now) : limits.rightAsks(now)
     const none: Decision<T | null> = { asks: [], rule: () => ({ result: null }) }
     const claimBy = attempt.repeatedBy ?? newId()
-    const step = around(
-      asks,
+    return around(
+      { challenge: lockChallenge(id), ...counts },
       attempt.effect ?? none,
       ({ challenge, service, wrong, exhausted }, effect): Outcome<Judged<T>> => {
+        if (service && !isQuiet(service)) return { result: { verdict: { is: 'must-wait' } } }
         const used = effect()
         const isCalm = isCalmWith(wrong ?? service)
         const canBeUsed = used.result !== null
@@ -361,51 +382,26 @@ export class SignIn {
           const writes = [useCode(id, claimBy, now), ...(used.writes ?? []), codeAnswered(send_id, true, now)]
           return { writes, result: { verdict, challenge, result: used.result } }
         }
-        const networks = {
-          askedFrom: challenge.network_fingerprint,
-          answeredFrom: caller.network.fingerprint,
-        }
+        const answeredFrom = caller.network.fingerprint
+        const networks = { askedFrom: challenge.network_fingerprint, answeredFrom }
         const attacks = wrong ? attacksBegunBy(wrong, networks) : []
-        return {
-          writes: [
-            ...this.#wrongWrites(challenge, verdict, caller, now),
-            ...(verdict.is === 'wrong' && verdict.attemptsLeft === 0
-              ? this.#exhaustedWrites(challenge, exhausted, caller, now)
-              : []),
-          ],
-          result: { verdict, challenge, attacks },
-        }
+        const writes = this.#wrongWrites({ challenge, verdict, exhausted }, caller, now)
+        return { writes, result: { verdict, challenge, attacks } }
       },
     )
-    const policy = networkPolicies.validate
-    const { verdict, challenge, result, attacks } = (await limits.admit({ policy }, caller, now, step))!
-    for (const attack of attacks ?? []) this.#deps.attacked(attack)
-    if (verdict.is === 'wrong')
-      throw new AppError('otp-incorrect', undefined, { attemptsLeft: verdict.attemptsLeft })
-    if (verdict.is === 'unusable' || verdict.is === 'wrong-repeat') throw unusable()
-    return { challenge: challenge!, result: result! }
   }
 
-  #wrongWrites(challenge: Challenge, verdict: Verdict, caller: Caller, now: number): Statement[] {
+  #wrongWrites({ challenge, verdict, exhausted }: Wrong, caller: Caller, now: number): Statement[] {
+    const { limits } = this.#deps
     const { id, inbox_fingerprint: inbox, network_fingerprint: askedFrom, send_id } = challenge
     const answeredFrom = caller.network.fingerprint
-    const counted = [
-      countAttempt(id),
-      ...this.#deps.limits.wrongAnswer({ inbox, askedFrom, answeredFrom }, now),
-    ]
-    return verdict.is === 'wrong' ? [...counted, codeAnswered(send_id, false, now)] : counted
-  }
-
-  #exhaustedWrites(
-    { id }: Challenge,
-    bucket: { full_at: number } | undefined,
-    { requestId, network }: Caller,
-    now: number,
-  ): Statement[] {
-    const taken = this.#deps.limits.exhausted(bucket, now)
+    const counted = [countAttempt(id), ...limits.wrongAnswer({ inbox, askedFrom, answeredFrom }, now)]
+    if (verdict.is !== 'wrong') return counted
+    const taken = verdict.attemptsLeft === 0 ? limits.exhausted(exhausted, now) : null
     // Whoever tried may not be the owner of the address.
-    const by = { ...bySystem, requestId, network: network.fingerprint }
-    return taken ? [...taken, noteExhausted(id, now, by)] : []
+    const by = { ...bySystem, requestId: caller.requestId, network: answeredFrom }
+    const event = taken ? [...taken, noteExhausted(id, now, by)] : []
+    return [...counted, codeAnswered(send_id, false, now), ...event]
   }
 
   sweep(now: number): Statement[] {
