@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { MemoryBuckets, memoryPolicies } from '../src/platform/http/limits.ts'
 import { minute, second } from '../src/platform/lib/clock.ts'
+import { addClient, signInAt } from './support/applications.ts'
 import { atLength } from './support/engines.ts'
 import { freshAddress, freshNetwork, type Network, repeat } from './support/fresh.ts'
 import { type Reply, type Service, startService, TestClock } from './support/service.ts'
@@ -102,6 +103,12 @@ suite('Limits in memory', () => {
     assert.deepEqual(shown(await call(other.access)), [policy, '"session";r=299;t=1'])
     const forbidden = await service.request('/student/me', { token: other.access })
     assert.deepEqual([forbidden.status, ...shown(forbidden)], [403, policy, '"session";r=298;t=1'])
+    const client = await addClient(service)
+    const { access: atClient } = await signInAt(service, other, client)
+    const closed = () => service.request('/student/me', { token: atClient })
+    assert.deepEqual(shown(await closed()), [policy, '"session";r=299;t=1'])
+    for (const { status } of await repeat(299, closed)) assert.equal(status, 403)
+    assert.equal((await closed()).status, 429)
     assert.equal((await service.request('/session', { token: busy.access })).status, 429)
     service.clock.advance(second)
     assert.deepEqual([(await call()).status, (await call()).status, (await call()).status], [200, 200, 429])

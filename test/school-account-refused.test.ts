@@ -1,6 +1,9 @@
 /** What is left of a refused sign-in: the request of the application, a reference, and what the help desk sees. */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
+import { Refused } from '../src/identity/school-account/claims.ts'
+import { newInProgress } from '../src/identity/school-account/in-progress.ts'
+import { Refusals } from '../src/identity/school-account/refusals.ts'
 import { byOperator } from '../src/platform/lib/by.ts'
 import { day } from '../src/platform/lib/clock.ts'
 import { engines } from './support/engines.ts'
@@ -58,6 +61,34 @@ for (const engine of engines)
       const [page, about] = location.split('#/school-refused?')
       return { page, about: Object.fromEntries(new URLSearchParams(about)) }
     }
+    test('Refusals have budgets over the service, one for strangers and one for people at the provider', async () => {
+      const { clock, app } = service
+      const { db, limits } = app.parts
+      const refusals = new Refusals({ db, clock, limits, keepMs: day })
+      const now = clock.now()
+      const empty = (name: string) =>
+        db.run("insert into bucket (key, full_at, mark) values ($1, $2, '')", [
+          `service:${name}`,
+          now + 2 * day,
+        ])
+      const from = newInProgress(
+        { providerId, role: 'student', returnTo: '/', shared: false, linkFor: null },
+        now,
+      )
+      const caller = { network: { fingerprint: 'n', wider: [] }, requestId: null, noteLimit() {} }
+      const claimed = { number: 'N-1', address: 'somebody@school.example' }
+      const record = (reason: Refused['reason'], who: typeof claimed | null) =>
+        refusals.record(new Refused(reason), from, who, caller)
+      await empty('school-refusals')
+      assert.equal(await record('provider-refused', null), null)
+      assert.equal(await record('hosted-domain', claimed), null)
+      assert.equal(await record('tenant', claimed), null)
+      assert.ok(await record('nobody', claimed))
+      await empty('named-school-refusals')
+      assert.equal(await record('nobody', claimed), null)
+      await db.run("delete from bucket where key like 'service:%school-refusals'")
+    })
+
     const desk = async (right: 'support' | 'registrar' = 'support') =>
       (await signInStaff(service, (await addStaff(service, [right])).email)).access
     const find = async (q = '') =>

@@ -24,8 +24,10 @@ export const servicePolicies = {
   codes: { name: 'codes', burst: 20_000, refillPerMinute: 4_000 },
   /** Answers of providers, each of which costs requests to one. */
   school: { name: 'school', burst: 20_000, refillPerMinute: 4_000 },
-  /** Events of refused sign-ins in which no provider has named anybody: 2,440 a day. */
+  /** Events of refused sign-ins in which the school's provider has named nobody: 2,440 a day. */
   schoolRefusals: { name: 'school-refusals', burst: 1_000, refillPerMinute: 1 },
+  /** Events of refused sign-ins of people at the school's own provider: 19,400 a day. */
+  namedSchoolRefusals: { name: 'named-school-refusals', burst: 5_000, refillPerMinute: 10 },
   /** Events of codes with five wrong answers: 12,200 a day. */
   exhausted: { name: 'exhausted', burst: 5_000, refillPerMinute: 5 },
   /** Wrong secrets of applications that are counted: 149,000 a day. Nobody guesses 256 bits beyond it. */

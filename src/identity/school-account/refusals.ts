@@ -2,8 +2,8 @@
  * Refused sign-ins with school accounts. Each gets an event, and a reference that its page shows. The number and address that
  * the provider claimed are kept beside the event for the help desk, as long as delivery records are.
  *
- * Anybody can begin a sign-in and come back with nothing, so refusals of people whom no provider has named share a
- * budget. Beyond it they are only counted.
+ * Anybody can begin a sign-in and come back with nothing, or with an account of somebody else's organisation, so those
+ * refusals share a budget. The people of the school's own provider have a larger one. Beyond them, refusals are only counted.
  */
 import { eventHappened } from '../../messages/events/events.ts'
 import type { Db, Statement } from '../../platform/db/db.ts'
@@ -33,6 +33,9 @@ export class RefusedPerson extends Refused {
   }
 }
 
+/** Microsoft and Google sign anybody in. */
+const ofOthers: readonly Refused['reason'][] = ['tenant', 'hosted-domain']
+
 export class Refusals {
   readonly #deps: RefusalsDeps
 
@@ -40,7 +43,7 @@ export class Refusals {
     this.#deps = deps
   }
 
-  /** Returns the reference; null if it is not recorded. `claimed` is null if no provider has named anybody. */
+  /** Returns the reference; null if it is not recorded. `claimed` is null if the provider has named nobody. */
   async record(
     refused: Refused,
     { providerId, role, linkFor }: InProgress,
@@ -49,7 +52,9 @@ export class Refusals {
   ): Promise<string | null> {
     const { db, clock, limits } = this.#deps
     const now = clock.now()
-    if (claimed === null && !(await limits.takeOfService(servicePolicies.schoolRefusals, now))) return null
+    const isStranger = claimed === null || ofOthers.includes(refused.reason)
+    const budget = isStranger ? servicePolicies.schoolRefusals : servicePolicies.namedSchoolRefusals
+    if (!(await limits.takeOfService(budget, now))) return null
     const personId = refused instanceof RefusedPerson ? refused.personId : linkFor?.personId
     const eventId = newId()
     const reference = [newReference(), newReference(), newReference()].join('-')

@@ -173,9 +173,9 @@ export function guardAccess<Caller extends Identity>(
       countNetwork(request, reply)
       throw error
     }
+    countToken(reply, session)
     refuseClient(session, config)
-    if (session.role === 'service') return countService(reply, session)
-    if (deps.buckets) showLimit(reply, deps.buckets.take(memoryPolicies.session, session.session_id))
+    if (session.role === 'service') return
     if (access !== 'signed-in' && access !== 'client' && session.role !== access)
       throw forbidden(`This needs a token of role ${access}.`)
     if (may !== undefined && !hasRight(session, may)) throw forbidden(`This needs the right "${may}".`)
@@ -190,8 +190,11 @@ export function guardAccess<Caller extends Identity>(
       )
   }
 
-  function countService(reply: FastifyReply, { client_id }: ServiceIdentity): void {
-    if (deps.buckets) showLimit(reply, deps.buckets.take(memoryPolicies.service, client_id))
+  function countToken(reply: FastifyReply, session: Caller | ServiceIdentity): void {
+    if (!deps.buckets) return
+    const isService = session.role === 'service'
+    const policy = isService ? memoryPolicies.service : memoryPolicies.session
+    showLimit(reply, deps.buckets.take(policy, isService ? session.client_id : session.session_id))
   }
 
   async function refuseOldProof(session: Caller, withinMs: number): Promise<void> {
