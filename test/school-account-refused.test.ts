@@ -66,11 +66,9 @@ for (const engine of engines)
       const { db, limits } = app.parts
       const refusals = new Refusals({ db, clock, limits, keepMs: day })
       const now = clock.now()
-      const empty = (name: string) =>
-        db.run("insert into bucket (key, full_at, mark) values ($1, $2, '')", [
-          `service:${name}`,
-          now + 2 * day,
-        ])
+      const emptied = `insert into bucket (key, full_at, mark) values ($1, $2, '')
+        on conflict (key) do update set full_at = excluded.full_at`
+      const empty = (name: string) => db.run(emptied, [`service:${name}`, now + 2 * day])
       const from = newInProgress(
         { providerId, role: 'student', returnTo: '/', shared: false, linkFor: null },
         now,
