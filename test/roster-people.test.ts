@@ -179,6 +179,14 @@ for (const engine of engines) {
         await assert.rejects(world.roster.planUndo(99), /cannot be restored/)
         await world.roster.undo(await world.roster.planUndo(0), { allow: holdCodes, by: byOperator })
         assert.deepEqual(await visibleRows(world.db), states[0])
+        // Number 5 is an undo to number 2.
+        await assert.rejects(world.roster.planUndo(99), /available: 1, 2, 3, 4, 5 \(/)
+        const { reachable } = await world.roster.standing()
+        for (const { id, content } of await world.roster.history()) {
+          const isOffered = [1, 2, 3, 4, 5].includes(id)
+          assert.equal(reachable.includes(content), isOffered)
+          if (isOffered) assert.ok(await world.roster.planUndo(id))
+        }
         const history = await world.roster.history()
         assert.deepEqual(
           history.slice(0, 3).map(({ id, kind, content, actor }) => [id, kind, content, actor]),

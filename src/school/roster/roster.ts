@@ -386,9 +386,16 @@ export class Roster {
         : isKnown
           ? 'is no longer kept'
           : 'cannot be restored'
+    const available = await this.#numbersOf(reachable)
     throw new UsageError(
-      `number ${to} ${why}; available: ${reachable.toReversed().join(', ')} (see "chiron roster history")`,
+      `number ${to} ${why}; available: ${available.join(', ')} (see "chiron roster history")`,
     )
+  }
+
+  /** An undo has a number of its own for an earlier roster, and either number leads there. */
+  async #numbersOf(reachable: readonly number[]): Promise<number[]> {
+    const others = (await this.history()).filter(({ content }) => reachable.includes(content))
+    return [...new Set([...reachable, ...others.map(({ id }) => id)])].sort((a, b) => a - b)
   }
 
   async undo(plan: UndoPlan, { allow, by }: { allow: readonly HoldCode[]; by: By }): Promise<number> {
