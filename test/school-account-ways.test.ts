@@ -388,6 +388,19 @@ suite('chiron providers', { ...atLength }, () => {
     assert.match((await chiron('list')).out, /off since/)
     assert.match((await chiron('enable', providerId)).out, /People can sign in/)
     assert.match((await chiron('remove', providerId)).out, /is removed/)
+    const another = [...base, '--roles', 'student', '--domains', 'school.example', '--json']
+    const claim = ['--address-claim', 'preferred_username']
+    const ignored = await chiron('add', 'Email', ...another, ...claim)
+    const { providerId: id } = ignored.json[0]
+    assert.equal(ignored.code, 0)
+    assert.match(
+      ignored.err,
+      /^chiron: warning: addresses in preferred_username are ignored: .*--trust-addresses.*; "chiron providers change \S+" mends it\n$/,
+    )
+    assert.match((await chiron('change', id, '--name', 'Mail')).err, /^chiron: warning: addresses in /)
+    assert.equal((await chiron('change', id, '--trust-addresses')).err, '')
+    assert.match((await chiron('change', id, '--no-trust-addresses')).err, /^chiron: warning: /)
+    assert.equal((await chiron('change', id, '--roles', 'staff')).err, '')
     const wrong = await chiron('add', 'Campus', '--kind', 'entra', ...base, '--roles', 'student')
     assert.equal(wrong.code, 1)
     assert.match(wrong.err, /^chiron: tenant must be the id of the tenant\n$/)

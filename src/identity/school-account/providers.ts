@@ -190,7 +190,7 @@ export class Providers {
     } catch (error) {
       note('metadata', false, reasonOf(error))
     }
-    const unmatched = row.roles.includes('student') ? whyUnmatched(provider.rules) : null
+    const unmatched = whyUnmatched({ roles: provider.roles, ...provider.rules })
     if (unmatched !== null) note('matching', false, unmatched)
     return done()
   }
@@ -285,8 +285,9 @@ function fieldsOf(row: ProviderRow) {
 }
 
 /** Why claims of students are ignored; null if none is. */
-function whyUnmatched(rules: ClaimRules): string | null {
-  const { domains, numberClaim, addressClaim, kind } = rules
+export function whyUnmatched(rules: ClaimRules & Pick<Provider, 'roles'>): string | null {
+  const { roles, domains, numberClaim, addressClaim, kind } = rules
+  if (!roles.includes('student')) return null
   if (isAddressClaimUnused(rules))
     return `addresses in ${addressClaim} are ignored: ${
       kind === 'oidc'

@@ -56,7 +56,7 @@ import {
 
 export { guardedFetch } from './guarded-fetch.ts'
 export { OpenId } from './openid.ts'
-export { Providers, redirectUriOf } from './providers.ts'
+export { Providers, redirectUriOf, whyUnmatched } from './providers.ts'
 export { adminHasLink, eraseLinks } from './store.ts'
 
 const retryAfterSeconds = 30

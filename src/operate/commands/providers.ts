@@ -2,8 +2,9 @@
 import { readFileSync } from 'node:fs'
 import { UsageError } from '../../errors.ts'
 import type { Features } from '../../features.ts'
+import { whyUnmatched } from '../../identity/school-account/school-account.ts'
 import { byOperator } from '../../platform/lib/by.ts'
-import { type CommonOptions, say, table, visible, withFeatures } from './command.ts'
+import { type CommonOptions, say, table, tell, visible, withFeatures } from './command.ts'
 
 interface ProviderOptions extends CommonOptions {
   readonly kind?: string
@@ -46,7 +47,14 @@ and, for back-channel logout:
   ${added.logoutUri}
 Then try it: chiron providers test ${added.providerId}`
     say(options, added, text)
+    warnOfUnmatched(added)
   })
+}
+
+/** Provider with claims of students that can never count. It may be meant for later, so it is kept. */
+function warnOfUnmatched(provider: Listed): void {
+  const why = whyUnmatched(provider)
+  if (why !== null) tell(`warning: ${why}; "chiron providers change ${provider.providerId}" mends it`)
 }
 
 export async function listProviders(options: CommonOptions): Promise<void> {
@@ -88,6 +96,7 @@ export async function changeProvider(nameOrId: string, options: ProviderOptions)
   await withProvider(nameOrId, options, async ({ providers }, { providerId }) => {
     const changed = await providers.change(providerId, change, byOperator)
     say(options, changed, `Provider ${providerId} is changed. Try it: chiron providers test ${providerId}`)
+    warnOfUnmatched(changed)
   })
 }
 
