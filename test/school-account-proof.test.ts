@@ -299,6 +299,13 @@ for (const engine of engines)
         assert.equal(await lastReason(), reason)
       })
 
+    test('A prompt that is not allowed is refused with the one that is', async () => {
+      const providerId = await addProvider()
+      const reply = await service.post(`/portal/student/school/${providerId}`, { prompt: 'login' })
+      assert.equal(reply.status, 400)
+      assert.deepEqual(reply.json.errors, [{ pointer: '#/prompt', detail: 'must be select_account' }])
+    })
+
     test('Claims that belong together count, wherever the provider puts them', async () => {
       const name = student()
       const providerId = await addProvider()

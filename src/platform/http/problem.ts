@@ -164,6 +164,7 @@ const fieldError =
 
 function wording(keyword: string, params: Record<string, unknown>, message: string | undefined): string {
   if (keyword === 'type') return `must be a JSON ${params.type}`
+  if (keyword === 'const') return `must be ${params.allowedValue}`
   if (keyword === 'enum') return `must be one of ${(params.allowedValues as string[]).join(', ')}`
   if (keyword === 'pattern') return 'holds a character that is not allowed, or is too long or too short'
   return message ?? 'is not valid'
