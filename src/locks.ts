@@ -11,8 +11,6 @@ export const lockOrder = [
   'challenge',
   'code',
   'session',
-  'passkey',
-  'link',
   'signing-key',
   'rsa-signing-key',
   'roster',

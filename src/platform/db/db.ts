@@ -39,7 +39,9 @@ export interface Db {
   run<R = Row>(sql: string, params?: readonly Param[]): Promise<R[]>
   /** Several writes, all or none, durable when it resolves. Returns the rows of each. */
   tx(statements: readonly Statement[]): Promise<Row[][]>
-  /** The same for counts: PostgreSQL does not wait for the disk, and a crash may undo the last of them. */
+  /** The same without results. The statements are iterated once, on SQLite while they run, so that many need little memory. */
+  stage(statements: Iterable<Statement>): Promise<void>
+  /** As `tx`, for counts: PostgreSQL does not wait for the disk, and a crash may undo the last of them. */
   unsynced(statements: readonly Statement[]): Promise<Row[][]>
   /**
    * Takes the steps in order until one refuses, and returns the result of the last one taken. Each is a transaction of
@@ -48,8 +50,6 @@ export interface Db {
   decide<Steps extends readonly [Step<unknown>, ...Step<unknown>[]]>(
     ...steps: Steps
   ): Promise<ResultOf<Steps[number]>>
-  /** The same without results. The statements are iterated once, on SQLite while they run, so that many need little memory. */
-  stage(statements: Iterable<Statement>): Promise<void>
   /** Updates planner statistics after large changes. Does nothing on SQLite. */
   analyze(tables: readonly string[]): Promise<void>
   /** Runs `work` in a transaction, one process at a time. For migrations. */
