@@ -576,9 +576,11 @@ const waits: Record<Waited, string> = {
   service: 'too many first codes are being requested; it waits until more may be sent',
 }
 
-/** Why a first code was not sent. The doctor finds such mails by this text. */
-export const overBudget =
+const overBudget =
   'too many first codes were requested, for this domain or overall, until the code had expired'
+
+/** How the doctor finds first codes that were dropped, and those that waited for the budget of the whole service. */
+export const lateFirstCodes = { why: overBudget, overall: waits.service, queue: serviceQueue } as const
 
 const noticesDropped: DropLines = {
   began: 'mails without a code have exceeded their budget; further ones are dropped',

@@ -21,7 +21,7 @@ import {
   redirectUriOf,
 } from '../../identity/school-account/school-account.ts'
 import { addressOf } from '../../messages/mail/mime.ts'
-import { overBudget } from '../../messages/mail/outbox.ts'
+import { lateFirstCodes } from '../../messages/mail/outbox.ts'
 import { checkLogin } from '../../messages/mail/smtp.ts'
 import type { Db } from '../../platform/db/db.ts'
 import { openDb } from '../../platform/db/open.ts'
@@ -55,7 +55,7 @@ import {
   passkeyCounts,
   unfinishedImport,
 } from '../doctor/upkeep.ts'
-import { readFigures } from '../metrics/readings.ts'
+import { type Figures, readFigures } from '../metrics/readings.ts'
 import { type CommonOptions, numberFrom, settingsFor, table } from './command.ts'
 import { printJson, print as printText } from './output.ts'
 
@@ -218,19 +218,27 @@ async function examineStore(
       },
       now,
     ),
-    checkOutbox(figures.unsent, figures.oldest_unsent_at, now),
-    ...(await examineFirstCodes(db, config, now)),
+    ...(await examineOutbox(db, config, figures, now)),
     ...(await seenFrom(inside)),
   ]
 }
 
-async function examineFirstCodes(db: Db, { mailDomains }: Config, now: number): Promise<Finding[]> {
-  const late = await lateCodes(db, overBudget, now - day, domainsShown)
-  return Promise.all(
-    late.map(async (one) =>
-      checkFirstCodes(one, mailDomains.includes(one.domain) || (await hasAccountAt(db, one.domain))),
-    ),
+/** While only first codes wait, they are the only lines. */
+async function examineOutbox(
+  db: Db,
+  { mailDomains }: Config,
+  { unsent, oldest_unsent_at: oldestAt }: Figures,
+  now: number,
+): Promise<Finding[]> {
+  const late = await lateCodes(db, lateFirstCodes, now - day, domainsShown)
+  const firstCodes = late.map(async (one) =>
+    checkFirstCodes(one, mailDomains.includes(one.domain) || (await hasAccountAt(db, one.domain))),
   )
+  const onlyFirstCodesWait = oldestAt === null && late.some(({ waiting }) => waiting > 0)
+  return [
+    ...(onlyFirstCodesWait ? [] : [checkOutbox(unsent, oldestAt, now)]),
+    ...(await Promise.all(firstCodes)),
+  ]
 }
 
 function dkimOf(env: Env): DkimSettings | null {

@@ -83,21 +83,30 @@ export async function unfinishedImport(
 
 export interface LateCodes {
   readonly domain: string
+  /** Whether they wait, or waited, for the budget of the whole service. */
+  readonly overall: 0 | 1
   readonly waiting: number
   readonly dropped: number
 }
 
-/** First codes that wait for a budget, and those dropped `since` for this reason, of the domains with most of them. */
-export function lateCodes(db: Reads, why: string, since: number, limit: number): Promise<LateCodes[]> {
+/** First codes that wait for a budget, and those dropped `since`, of the domains with most of them. */
+export function lateCodes(
+  db: Reads,
+  { why, overall, queue }: { why: string; overall: string; queue: string },
+  since: number,
+  limit: number,
+): Promise<LateCodes[]> {
   // The states are written as in an index.
   return db.all<LateCodes>(
-    `select domain, cast(sum(waiting) as bigint) as waiting, cast(sum(1 - waiting) as bigint) as dropped from (
-       select d.domain, 1 as waiting from outbox o join delivery d on d.id = o.id where o.waits_for is not null
+    `select domain, overall, cast(sum(waiting) as bigint) as waiting, cast(sum(1 - waiting) as bigint) as dropped from (
+       select d.domain, case o.waits_for when $4 then 1 else 0 end as overall, 1 as waiting
+       from outbox o join delivery d on d.id = o.id where o.waits_for is not null
        union all
-       select domain, 0 from delivery where state in ('deferred', 'not-sent', 'failed', 'bounced')
+       select domain, case when steps like $5 then 1 else 0 end, 0 from delivery
+       where state in ('deferred', 'not-sent', 'failed', 'bounced')
          and state = 'not-sent' and id >= $1 and steps like $2) late
-     group by domain order by count(*) desc, domain limit $3`,
-    [firstIdAt(since), `%${why}%`, limit],
+     group by domain, overall order by waiting desc, dropped desc, domain, overall limit $3`,
+    [firstIdAt(since), `%${why}%`, limit, queue, `%${overall}%`],
   )
 }
 

@@ -1,5 +1,6 @@
 /** Things that age or pile up while the service runs: keys, backups, the roster, mails, deliveries. */
 
+import { strangersMails } from '../../identity/limits/limits.ts'
 import { day, hour, minute } from '../../platform/lib/clock.ts'
 import { counted } from '../../platform/lib/counted.ts'
 import { isOverdue } from '../../school/roster/overdue.ts'
@@ -135,6 +136,7 @@ function rosterAge({ importedAt, changedAt, checkedAt }: RosterFacts, now: numbe
     : good('roster', text)
 }
 
+/** `unsent` are mails other than first codes that wait for a budget. */
 export function checkOutbox(unsent: number, oldestAt: number | null, now: number): Finding {
   if (oldestAt === null) return good('outbox', 'no mail is waiting')
   const age = now - oldestAt
@@ -151,18 +153,22 @@ export function checkOutbox(unsent: number, oldestAt: number | null, now: number
 }
 
 /** `isKnown`: whether somebody at the domain has a confirmed account, or CHIRON_MAIL_DOMAINS names it. */
-export function checkFirstCodes({ domain, waiting, dropped }: LateCodes, isKnown: boolean): Finding {
+export function checkFirstCodes({ domain, overall, waiting, dropped }: LateCodes, isKnown: boolean): Finding {
   const parts = [
-    waiting > 0 ? `${counted(waiting, 'first code waits', 'first codes wait')} until more may be sent` : '',
+    waiting > 0 ? counted(waiting, 'first code waits', 'first codes wait') : '',
     dropped > 0
-      ? `${counted(dropped, 'first code', 'first codes')} of the last day expired while waiting, and nobody got them`
+      ? `${counted(dropped, 'first code', 'first codes')} of the last day expired unsent while waiting`
       : '',
   ].filter(Boolean)
+  const { service, domain: unknownDomain, knownDomain } = strangersMails
+  const [owner, perHour] = overall
+    ? ['whole service', service]
+    : ['domain', isKnown ? knownDomain : unknownDomain]
   return warning(
     'outbox',
-    `${domain}: ${parts.join(', and ')}`,
-    isKnown
-      ? 'ask people to register over several hours (docs/scaling.md, "A launch day")'
+    `${domain}: ${parts.join(' and ')} for the budget of the ${owner} (${perHour.toLocaleString('en')} an hour)`,
+    overall || isKnown
+      ? 'ask people to register over several hours (docs/scaling.md, "A launch day"); if they are not yours, somebody is registering strangers'
       : 'if your people have addresses there, add it to CHIRON_MAIL_DOMAINS; otherwise somebody is registering strangers',
   )
 }
