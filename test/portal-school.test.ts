@@ -168,6 +168,15 @@ suite('School accounts in the console', inBrowser, () => {
     const { page } = await openConsole(all.browser, all.service, ['admin'])
     all.provider.claims = { sub: 'admin' }
     await place(page, '#/school-links')
+    for (const width of [900, 1280]) {
+      await page.setViewportSize({ width, height: 900 })
+      const boxes = await Promise.all(
+        (await page.locator('header .account > *:visible').all()).map((one) => one.boundingBox()),
+      )
+      assert.equal(boxes.length, 4)
+      for (const [i, box] of boxes.slice(1).entries())
+        assert.ok(box!.x - boxes[i]!.x - boxes[i]!.width >= 8, `the account's parts touch at ${width}`)
+    }
     await button(page, `Connect ${name}`).click()
     await page.getByRole('link', { name: 'Go on' }).click()
     await page.getByRole('heading', { name }).waitFor()
