@@ -198,6 +198,7 @@ test('What the portal imports, and every file of schemas, leads to no file of th
   const inBundle = new Set(ofService.filter(({ typeOnly }) => !typeOnly).map(({ path }) => path))
   assert.deepEqual([...inBundle].sort(), [
     'identity/clients/kinds.ts',
+    'identity/school-account/return-path.ts',
     'platform/lib/languages.ts',
     'platform/lib/spreadsheet.ts',
     'roles.ts',

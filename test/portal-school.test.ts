@@ -1,5 +1,6 @@
 /** Signing in with a school account in Chromium. The provider is another site: 127.0.0.1, not localhost. */
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { after, before, suite, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { byOperator } from '../src/platform/lib/by.ts'
@@ -104,6 +105,30 @@ suite('School accounts in the portal', inBrowser, () => {
     await page.getByText('the application').waitFor()
     assert.equal(all.provider.asked.get('prompt'), 'select_account')
     assert.match(page.url(), /[?&]code=/)
+  })
+
+  test('A long request of an application is kept; one that is too long says so before the click', async () => {
+    const client = await addClient(all.service, { redirectUris: [callback], scopes: 'openid profile' })
+    const visit = async (changes: Record<string, string>) => {
+      const path = `/oauth/authorize?${requestOf(client.id, changes)}`
+      const page = await openTab(await newVisitor(all.browser), all.service, path)
+      await page.getByRole('radio', { name: 'Student' }).check()
+      return page
+    }
+    const state = `{"back":"${randomBytes(1_000).toString('base64')}"}`.padEnd(2_000, '{}')
+    const page = await visit({ state })
+    assert.ok(page.url().length > 3_500, `${page.url().length}`)
+    await page.route(`${callback}**`, (route) => route.fulfill({ body: 'the application' }))
+    all.provider.claims = { sub: 'ada', student_number: 'N-ada' }
+    await throughProvider(page)
+    await page.getByText('the application').waitFor()
+    assert.equal(new URL(page.url()).searchParams.get('state'), state)
+
+    const other = await visit({ more: randomBytes(3_000).toString('base64url') })
+    const said = 'The application’s request is too long for signing in with the school’s account.'
+    await other.getByText(`${said} Use a code or a passkey instead.`).waitFor()
+    assert.equal(await button(other, `Sign in with ${name}`).count(), 0)
+    await assertFit(other, 'school-too-long', 320, 1280)
   })
 
   test('Somebody who is a veterinarian sees no button', async () => {

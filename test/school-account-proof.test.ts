@@ -1,6 +1,9 @@
 /** What a provider's word is worth: when it asked somebody, and which claims belong together. */
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { after, before, suite, test } from 'node:test'
+import { deflateSync } from 'node:zlib'
+import { returnBytesMax, returnLengthMax } from '../src/identity/school-account/return-path.ts'
 import { byOperator } from '../src/platform/lib/by.ts'
 import { hour, minute, second } from '../src/platform/lib/clock.ts'
 import { callAs } from './support/applications.ts'
@@ -298,6 +301,36 @@ for (const engine of engines)
         assert.deepEqual([reply.status, access], [303, undefined])
         assert.equal(await lastReason(), reason)
       })
+
+    test('A path to go on to is as long as its cookie can hold', async () => {
+      const providerId = await addProvider()
+      const ways = {
+        'of random characters': () => randomBytes(20).toString('base64url'),
+        'of digits': () => randomBytes(8).toString('hex'),
+        'of escapes': () => encodeURIComponent(`{"${randomBytes(3).toString('base64')}":`),
+        'of one character': () => 'x',
+      }
+      for (const [name, more] of Object.entries(ways)) {
+        let path = '/oauth/authorize?'
+        const fits = (one: string) =>
+          one.length <= returnLengthMax && deflateSync(one).length <= returnBytesMax
+        for (let next = path; fits(next); next += more()) path = next
+        const start = (to: string) => service.post(`/portal/student/school/${providerId}`, { return: to })
+        const reply = await start(path)
+        assert.equal(reply.status, 200, name)
+        const [cookie] = reply.headers.getSetCookie()
+        assert.ok(
+          cookie!.length <= 4_096 - '__Host-'.length - '; Secure'.length,
+          `${name}: ${cookie!.length}`,
+        )
+        const refused = await start(path + more().repeat(20))
+        assert.equal(refused.status, 400, name)
+        assert.match(
+          refused.json.errors[0].detail,
+          /^must have at most 8100 characters, and at most 2400 bytes/,
+        )
+      }
+    })
 
     test('A prompt that is not allowed is refused with the one that is', async () => {
       const providerId = await addProvider()

@@ -3,6 +3,7 @@
  * answer counts only in the browser that asked.
  */
 import { randomBytes } from 'node:crypto'
+import { deflateSync, inflateSync } from 'node:zlib'
 import { minute } from '../../platform/lib/clock.ts'
 import { newToken } from '../../platform/lib/random.ts'
 import { seal, unseal } from '../../platform/lib/seal.ts'
@@ -10,6 +11,8 @@ import type { Secrets } from '../../platform/lib/secret.ts'
 import type { SchoolRole } from '../../roles.ts'
 
 const inProgressTtlMs = 10 * minute
+/** The release before reads sign-ins that are not deflated; it refuses longer paths. */
+const plainReturnMax = 2_000
 
 /** Separates it from other sealed texts. */
 const owner = 'school sign-in'
@@ -43,14 +46,16 @@ export function newInProgress(
 }
 
 export function sealInProgress(secrets: Secrets, inProgress: InProgress): string {
-  return seal(secrets, owner, JSON.stringify(inProgress))
+  const json = JSON.stringify(inProgress)
+  return seal(secrets, owner, inProgress.returnTo.length > plainReturnMax ? deflateSync(json) : json)
 }
 
 /** Null if it is not ours, or too old. */
 export function readInProgress(secrets: Secrets, sealed: string, now: number): InProgress | null {
   const opened = unseal(secrets, owner, sealed)
   if (opened === null) return null
-  const inProgress: InProgress = JSON.parse(opened.text)
+  const { text, bytes } = opened
+  const inProgress: InProgress = JSON.parse(text.startsWith('{') ? text : inflateSync(bytes).toString())
   const age = now - inProgress.startedAt
   return age >= 0 && age <= inProgressTtlMs ? inProgress : null
 }

@@ -1,9 +1,10 @@
 /** What a provider is asked for, and where the browser goes on to afterwards. */
+import { deflateSync } from 'node:zlib'
 import { invalidField } from '../../errors.ts'
 import type { SchoolRole } from '../../roles.ts'
 import type { ClaimRules } from './claims.ts'
+import { returnBytesMax, returnLengthMax } from './return-path.ts'
 
-const returnLengthMax = 2_000
 /** A sign-in with an older proof adds no passkey and changes no address, so a newer one is asked for. */
 const proofAgeMaxSeconds = 600
 const base = 'https://own.invalid'
@@ -55,9 +56,18 @@ function wantedAt(returnTo: string): { prompts: readonly string[]; maxAge: numbe
 export function returnFrom(text: string | undefined, role: SchoolRole): string {
   const start = role === 'staff' ? '/console' : '/'
   if (text === undefined || text === '') return start
-  const url = text.startsWith('/') && text.length <= returnLengthMax ? URL.parse(text, base) : null
+  if (text.length > returnLengthMax) throw tooLong()
+  const url = text.startsWith('/') ? URL.parse(text, base) : null
   // "/.//example.org" has the path "//example.org", which would be another site.
   if (!url || url.origin !== base || url.pathname.startsWith('//') || /[\\\s]/.test(text))
     throw invalidField({ pointer: '#/return', detail: 'must be a path of this service, such as /#/classes' })
-  return `${url.pathname}${url.search}${url.hash}`
+  const path = `${url.pathname}${url.search}${url.hash}`
+  if (deflateSync(path).length > returnBytesMax) throw tooLong()
+  return path
 }
+
+const tooLong = () =>
+  invalidField({
+    pointer: '#/return',
+    detail: `must have at most ${returnLengthMax} characters, and at most ${returnBytesMax} bytes when deflated`,
+  })

@@ -2,6 +2,7 @@ import { refusalReasons } from '../../messages/events/types.ts'
 import { Id, Nullable, Timestamp } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import { schoolRoles } from '../../roles.ts'
+import { returnBytesMax, returnLengthMax } from './return-path.ts'
 
 const ProviderRole = Type.Enum([...schoolRoles], {
   title: 'ProviderRole',
@@ -25,8 +26,8 @@ export const ProviderButtons = Type.Object(
 const goingFields = {
   return: Type.Optional(
     Type.String({
-      description: 'Where to go on to: a path of this service. The start page if it is missing.',
-      documented: { maxLength: 2000 },
+      description: `Where to go on to: a path of this service. The start page if it is missing. A cookie keeps it, so it must have at most ${returnBytesMax} bytes when deflated.`,
+      documented: { maxLength: returnLengthMax },
       examples: ['/#/classes'],
     }),
   ),

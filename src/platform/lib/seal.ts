@@ -6,10 +6,10 @@ const ivBytes = 12
 const tagBytes = 16
 
 /** AES-256-GCM with the id of the owner as associated data, so that sealed values cannot be swapped. */
-export function seal(secrets: Secrets, owner: string, text: string): string {
+export function seal(secrets: Secrets, owner: string, content: string | Buffer): string {
   const iv = randomBytes(ivBytes)
   const cipher = createCipheriv('aes-256-gcm', secrets.current.seal, iv).setAAD(Buffer.from(owner))
-  const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
+  const sealed = Buffer.concat([cipher.update(Buffer.from(content)), cipher.final()])
   return Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('base64url')
 }
 
@@ -18,23 +18,22 @@ export function unseal(
   secrets: Secrets,
   owner: string,
   sealed: string,
-): { readonly text: string; readonly outdated: boolean } | null {
+): { readonly text: string; readonly bytes: Buffer; readonly outdated: boolean } | null {
   for (const keys of secrets.all) {
-    const text = unsealWith(keys.seal, owner, sealed)
-    if (text !== null) return { text, outdated: keys !== secrets.current }
+    const bytes = unsealWith(keys.seal, owner, sealed)
+    if (bytes !== null) return { text: bytes.toString('utf8'), bytes, outdated: keys !== secrets.current }
   }
   return null
 }
 
-function unsealWith(key: Buffer, owner: string, sealed: string): string | null {
+function unsealWith(key: Buffer, owner: string, sealed: string): Buffer | null {
   const bytes = Buffer.from(sealed, 'base64url')
   if (bytes.length < ivBytes + tagBytes) return null
   const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, ivBytes))
     .setAAD(Buffer.from(owner))
     .setAuthTag(bytes.subarray(ivBytes, ivBytes + tagBytes))
   try {
-    const opened = [decipher.update(bytes.subarray(ivBytes + tagBytes)), decipher.final()]
-    return Buffer.concat(opened).toString('utf8')
+    return Buffer.concat([decipher.update(bytes.subarray(ivBytes + tagBytes)), decipher.final()])
   } catch {
     return null
   }

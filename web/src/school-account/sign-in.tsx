@@ -1,4 +1,5 @@
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
+import { returnBytesMax, returnLengthMax } from '../../../src/identity/school-account/return-path.ts'
 import type { SchoolRole } from '../../../src/roles.ts'
 import { send } from '../http.ts'
 import { useAction } from '../parts/action.ts'
@@ -20,6 +21,7 @@ export function SchoolSignIn({ as: role }: { as: SchoolRole }) {
     leaveFor((await send<{ location: string }>(path, { method: 'POST', body })).location)
   })
   const { problem } = leaving
+  const isTooLong = useTooLong() || problem?.fields.includes('return')
   const isDown = problem?.code === 'unavailable' && chosen !== null
   const codes = isOpen(role, 'code')
 
@@ -27,6 +29,19 @@ export function SchoolSignIn({ as: role }: { as: SchoolRole }) {
     return (
       <Notice tone="bad">
         <p role="alert">{text.school.closed}</p>
+      </Notice>
+    )
+  if (isTooLong && providers?.length)
+    return (
+      <Notice tone="plain">
+        <p role="alert">
+          {text.school.tooLong}{' '}
+          {!codes
+            ? text.school.tellApplication
+            : isOpen(role, 'passkey')
+              ? text.school.useCodeOrPasskey
+              : text.school.useCode}
+        </p>
       </Notice>
     )
   return (
@@ -55,4 +70,19 @@ export function SchoolSignIn({ as: role }: { as: SchoolRole }) {
 function here(): string {
   const isStep = /^#\/(code|register|school-refused.*)?$/.test(location.hash)
   return `${location.pathname}${location.search}${isStep ? '' : location.hash}`
+}
+
+/** Where the browser lacks compression, the service says it after the click. */
+function useTooLong(): boolean {
+  const [tooLong, setTooLong] = useState(false)
+  useEffect(() => {
+    isTooLong(here()).then(setTooLong, () => setTooLong(false))
+  }, [])
+  return tooLong
+}
+
+async function isTooLong(path: string): Promise<boolean> {
+  if (path.length > returnLengthMax) return true
+  const deflated = new Blob([path]).stream().pipeThrough(new CompressionStream('deflate'))
+  return (await new Response(deflated).arrayBuffer()).byteLength > returnBytesMax
 }
