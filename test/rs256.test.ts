@@ -1,6 +1,7 @@
 /** Clients whose ID tokens and logout tokens are RS256, and the life of their keys. */
 import assert from 'node:assert/strict'
 import { createHmac, createPublicKey, type webcrypto } from 'node:crypto'
+import { DatabaseSync } from 'node:sqlite'
 import { after, before, suite, test } from 'node:test'
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import { SigningKeys } from '../src/identity/session/keys.ts'
@@ -9,11 +10,13 @@ import { day, minute } from '../src/platform/lib/clock.ts'
 import { secretsFrom } from '../src/platform/lib/secret.ts'
 import { addClient, callAs, signInAt, type TestClient } from './support/applications.ts'
 import { answerIn, authorize, callback, cookieFor, requestOf } from './support/authorize.ts'
-import { engines } from './support/engines.ts'
+import { serveChild } from './support/child.ts'
+import { engines, migratedStore } from './support/engines.ts'
 import { freshAddress, freshNetwork, repeat } from './support/fresh.ts'
 import { type Receiver, startReceiver } from './support/receiver.ts'
 import { outcome, type Service, startService } from './support/service.ts'
 import { decode, part } from './support/tokens.ts'
+import { eventually } from './support/wait.ts'
 
 const algOf = (token: string) => decode(token).header.alg
 const kidOf = (token: string) => decode(token).header.kid as string
@@ -231,3 +234,19 @@ for (const engine of engines) {
     })
   })
 }
+
+test('A service that cannot make its RSA key starts all the same, and says so', async (t) => {
+  const store = await migratedStore('sqlite')
+  const file = new DatabaseSync(store.url.slice('sqlite:'.length))
+  file.exec(
+    "create trigger no_key before insert on rsa_signing_key begin select raise(abort, 'no room for a key'); end",
+  )
+  file.close()
+  const child = await serveChild({ env: { CHIRON_DATABASE_URL: store.url } })
+  t.after(async () => {
+    await child.end('SIGKILL')
+    await store.remove()
+  })
+  await eventually('it says so', () => child.output.out.includes('signing keys could not be made'))
+  assert.equal((await child.request('/health/live')).status, 200)
+})

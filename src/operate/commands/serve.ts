@@ -48,8 +48,7 @@ export async function serve(options: CommonOptions): Promise<void> {
     await startMetrics(config, log, async () => `${await registry.metrics()}\n${await figures.text()}`)
   }
   const { port } = await app.listen()
-  // Makes keys that the start did not wait for.
-  await app.parts.keys.tend()
+  await makeKeys(app.parts.keys, log)
   announce({ config, port, log, pretty, demo: first ? await demoInto(app.parts.db, config, log) : [] })
 }
 
@@ -73,8 +72,17 @@ async function work(config: Config, log: Log): Promise<void> {
   const app = await starting
   if (app.parts.metrics) (await import('../metrics/workers.ts')).answerPrimary(app.parts.metrics.registry)
   await app.listen()
-  await app.parts.keys.tend()
+  await makeKeys(app.parts.keys, log)
   process.send?.('ready')
+}
+
+/** Those that the start did not wait for. Without them the service goes on, and the sweeper tries again. */
+async function makeKeys(keys: { tend(): Promise<void> }, log: Log): Promise<void> {
+  try {
+    await keys.tend()
+  } catch (error) {
+    log.warn({ err: error }, 'signing keys could not be made; this is tried again every minute')
+  }
 }
 
 async function supervise(config: Config, log: Log, pretty: boolean): Promise<void> {
