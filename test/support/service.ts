@@ -143,10 +143,11 @@ export async function startService(
     register: (email, { firstname = 'Ada', lastname = 'Marsh' } = {}) =>
       service.post('/veterinarian/register', { firstname, lastname, email }),
     async code(email, headers) {
+      const before = mail.countTo(email)
       const sent = await service.post('/veterinarian/send-otp', { email }, headers)
       if (sent.status !== 202) throw new Error(`send-otp answered ${sent.status}: ${sent.text}`)
       const { sessionId, reference } = sent.json
-      const { code } = await mail.mailWith(email, reference)
+      const { code } = await mail.mailWith(email, reference, before)
       return { sessionId, reference, code: code ?? 0 }
     },
     async signIn(email, headers) {

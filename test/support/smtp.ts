@@ -16,8 +16,9 @@ export interface MailServer {
   readonly received: Received[]
   /** Waits for the nth mail (from 1) to this address. */
   mailTo(address: string, nth?: number): Promise<Received>
-  /** Waits for the mail with this reference in its subject. */
-  mailWith(address: string, reference: string): Promise<Received>
+  countTo(address: string): number
+  /** Waits for the mail with this reference in its subject, `after` that many to the address: a reference may come again. */
+  mailWith(address: string, reference: string, after?: number): Promise<Received>
   /** How many clients are connected. */
   connections(): number
   close(): Promise<void>
@@ -74,9 +75,12 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
     url: `smtp://127.0.0.1:${port}`,
     received,
     mailTo: (address, nth = 1) => waitFor(`${nth} to ${address}`, () => to(address)[nth - 1]),
-    mailWith: (address, reference) =>
+    countTo: (address) => to(address).length,
+    mailWith: (address, reference, after = 0) =>
       waitFor(`with ${reference} to ${address}`, () =>
-        to(address).find(({ mail }) => mail.subject?.includes(reference)),
+        to(address)
+          .slice(after)
+          .find(({ mail }) => mail.subject?.includes(reference)),
       ),
     connections: () => server.connections.size,
     close: () => new Promise((resolve) => server.close(() => resolve())),
