@@ -617,7 +617,7 @@ for (const engine of engines) {
         '/\\evil.example',
         '/.//evil.example',
         'classes',
-        `/${'x'.repeat(2_000)}`,
+        `/${'x'.repeat(9_000)}`,
       ])
         assert.equal(
           problem(await startSignIn(service, providerId, newVisit(), { body: { return: wrong } })),
