@@ -299,6 +299,7 @@ suite('chiron keys', atLength, () => {
     t.after(() => child.end())
     const published = async () =>
       (await child.request('/.well-known/jwks.json')).json.keys.map(({ kid }: { kid: string }) => kid)
+    await eventually('both keys are made', async () => (await published()).length === 2)
     const [{ keys }] = (await chiron(['list', '--json'])).json
     assert.deepEqual(
       keys.map(({ kid, alg, state, ageDays }: Record<string, unknown>) => [kid, alg, state, ageDays]),
