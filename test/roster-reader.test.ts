@@ -461,7 +461,7 @@ test('two hundred thousand rows pass through in little memory', atLength, async 
   let peak = before
   let records = 0
   const log = new FindingLog()
-  const file = await readRoster(path, 'delta', log, {
+  const file = await readRoster(path, { mode: 'delta' }, log, {
     ids: () => new Ids(),
     record: () => records++,
     repeats: () => false,

@@ -89,7 +89,7 @@ function deltaOf(before: School, then: School): Delta {
 async function planOfWhole({ db }: World, path: string): Promise<Plan> {
   const incoming = new Incomings(() => {})
   const log = new FindingLog()
-  const file = await readRoster(path, null, log, incoming)
+  const file = await readRoster(path, { mode: null }, log, incoming)
   const standing = await wholeRoster(db, await rosterState(db))
   return makePlan(standing, incoming, file, log, {
     today,

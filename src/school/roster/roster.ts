@@ -168,7 +168,7 @@ export class Roster {
     const incoming = new Incomings((rows) => onProgress?.('reading', rows, null), meter)
     // How many rows there are is known at the end.
     const log = new FindingLog(() => 'max' in allowed && incoming.badRows >= allowed.max)
-    const read = await readRoster(path, mode, log, incoming, meter, name)
+    const read = await readRoster(path, { mode, meter, shownPath: name }, log, incoming)
     const file = name === undefined ? read : { ...read, name }
     const skipBadRowsMax = 'max' in allowed ? allowed.max : Math.floor(allowed.share * read.rows)
     const today = this.#dayOf(this.#clock.now())

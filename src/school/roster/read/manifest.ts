@@ -1,8 +1,7 @@
 /** Reads manifest.csv: the version of the roster, and the mode that it declares for each file. */
 
 import type { Meter } from '../bounds.ts'
-import type { CodedFinding, FindingCode } from '../findings.ts'
-import { shown } from '../findings.ts'
+import { aboutFile, type CodedFinding, type FindingCode, shown } from '../findings.ts'
 import type { Finding, Mode } from '../records.ts'
 import type { Archive } from './archive.ts'
 import { manifestColumns, type Version } from './columns.ts'
@@ -49,98 +48,55 @@ export async function readManifest(
   meter: Meter,
   finding: (finding: CodedFinding) => void,
 ): Promise<Manifest> {
-  const reader = new ManifestReader(name, finding)
+  const modes = new Map<string, Said>()
+  const manifest: { -readonly [K in keyof Manifest]: Manifest[K] } = { ...noManifest, modes }
   let columns: Columns = new Map()
-  const file = { name, source: await archive.open(name), columns: manifestColumns, foreign: [] }
-  await readCsv(file, {
-    finding,
-    header(found) {
-      columns = found
-    },
-    row(cells, line) {
-      meter.row()
-      const cell = (column: string) => cells[columns.get(column)!]!.trim()
-      reader.property(cell('propertyName'), cell('value'), line)
-    },
-    bad() {},
-  })
-  // If the header was refused, that error has already been reported.
-  if (columns.size > 0) reader.checkVersions()
-  return reader.manifest
-}
-
-class ManifestReader {
-  readonly #name: string
-  readonly #finding: (finding: CodedFinding) => void
-  readonly #modes = new Map<string, Said>()
-  #versionAt: Manifest['versionAt'] = null
-  #version: Version | null = null
-
-  constructor(name: string, finding: (finding: CodedFinding) => void) {
-    this.#name = name
-    this.#finding = finding
-  }
-
-  get manifest(): Manifest {
-    return { version: this.#version, versionAt: this.#versionAt, modes: this.#modes }
-  }
-
-  property(written: string, value: string, line: number): void {
-    const property = written.toLowerCase()
-    if (property === 'manifest.version') this.#manifestVersion(value, line)
-    else if (property === 'oneroster.version') this.#oneRosterVersion(value, line)
-    else if (property.startsWith('file.')) this.#mode(property.slice('file.'.length), value, line)
-  }
-
-  checkVersions(): void {
-    if (this.#versionAt) return
-    const message =
-      'The manifest has no oneroster.version, so it was inferred from the files. Expected 1.1 or 1.2.'
-    this.#tell('warning', 'missing-version', null, null, message)
-  }
-
-  #manifestVersion(value: string, line: number): void {
-    if (value === '1.0') return
-    this.#tell('warning', 'manifest-version', line, value, 'Expected 1.0; it was read as 1.0.')
-  }
-
-  #oneRosterVersion(value: string, line: number): void {
-    this.#versionAt = { line, value }
-    this.#version = versions.get(value) ?? null
-    if (this.#version !== null) return
-    const message =
-      'Chiron reads OneRoster 1.1, 1.2 and 1.2.1. Choose one of them for the export, or write it here if a spreadsheet has changed the cell.'
-    this.#tell('error', 'unsupported-version', line, value, message)
-  }
-
-  #mode(file: string, value: string, line: number): void {
-    if (value === '') {
-      const message = 'Expected absent, bulk or delta. The line was ignored.'
-      this.#tell('warning', 'bad-manifest-mode', line, value, message)
-      return
+  const takeRow = (property: string, value: string, line: number) => {
+    const tell = (severity: Finding['severity'], code: FindingCode, message: string) =>
+      finding({
+        ...aboutFile(severity, code, name, message),
+        line,
+        column: 'value',
+        value: shown(null, value),
+      })
+    if (property === 'manifest.version' && value !== '1.0')
+      tell('warning', 'manifest-version', 'Expected 1.0; it was read as 1.0.')
+    else if (property === 'oneroster.version') {
+      manifest.versionAt = { line, value }
+      manifest.version = versions.get(value) ?? null
+      if (manifest.version === null) tell('error', 'unsupported-version', versionsRead)
+    } else if (property.startsWith('file.') && value === '')
+      tell('warning', 'bad-manifest-mode', 'Expected absent, bulk or delta. The line was ignored.')
+    else if (property.startsWith('file.')) {
+      const mode = parseEnumeration(value, 'mode', '1.1', (severity, code, message) =>
+        tell(severity, code === 'bad-enumeration' ? 'bad-manifest-mode' : code, message),
+      )
+      if (mode !== null) modes.set(property.slice('file.'.length), { mode, line })
     }
-    const mode = parseEnumeration(value, 'mode', '1.1', (severity, code, message) =>
-      this.#tell(severity, code === 'bad-enumeration' ? 'bad-manifest-mode' : code, line, value, message),
-    )
-    if (mode !== null) this.#modes.set(file, { mode, line })
   }
-
-  #tell(
-    severity: Finding['severity'],
-    code: FindingCode,
-    line: number | null,
-    value: string | null,
-    message: string,
-  ): void {
-    const file = this.#name
-    this.#finding({
-      severity,
-      code,
-      file,
-      line,
-      column: 'value',
-      value: value === null ? null : shown(null, value),
-      message,
-    })
-  }
+  const source = await archive.open(name)
+  await readCsv(
+    { name, source, columns: manifestColumns, foreign: [] },
+    {
+      finding,
+      header(found) {
+        columns = found
+      },
+      row(cells, line) {
+        meter.row()
+        const cell = (column: string) => cells[columns.get(column)!]!.trim()
+        takeRow(cell('propertyName').toLowerCase(), cell('value'), line)
+      },
+      bad() {},
+    },
+  )
+  // If the header was refused, that error has already been reported.
+  if (columns.size > 0 && manifest.versionAt === null)
+    finding({ ...aboutFile('warning', 'missing-version', name, noVersion), column: 'value' })
+  return manifest
 }
+
+const versionsRead =
+  'Chiron reads OneRoster 1.1, 1.2 and 1.2.1. Choose one of them for the export, or write it here if a spreadsheet has changed the cell.'
+const noVersion =
+  'The manifest has no oneroster.version, so it was inferred from the files. Expected 1.1 or 1.2.'

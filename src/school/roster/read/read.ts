@@ -24,18 +24,24 @@ export { isDay, parseId, parsePersonName, parseText } from './values.ts'
 
 const rowsBetweenProgress = 1000
 
-/** Throws a UsageError if there is nothing at `path`. `mode` overrides the manifest, and `shownPath` is for messages. */
+export interface ReadOptions {
+  /** Overrides the manifest. */
+  readonly mode: Mode | null
+  readonly meter?: Meter
+  /** For messages. */
+  readonly shownPath?: string | undefined
+}
+
+/** Throws a UsageError if there is nothing at `path`. */
 export async function readRoster(
   path: string,
-  mode: Mode | null,
+  { mode, meter = new Meter(), shownPath = path }: ReadOptions,
   log: FindingLog,
   sink: RosterSink,
-  meter = new Meter(),
-  shownPath = path,
 ): Promise<RosterFile> {
   const archive = await openArchive(path, meter.bounds.octetsMax, rosterContents(shownPath))
   try {
-    return await new RosterReader(archive, mode, log, sink, meter).read(shownPath)
+    return await new RosterReader(archive, { mode, meter }, log, sink).read(shownPath)
   } finally {
     archive.close()
   }
@@ -53,12 +59,17 @@ class RosterReader {
   #manifest = noManifest
   #rows = 0
 
-  constructor(archive: Archive, mode: Mode | null, log: FindingLog, sink: RosterSink, meter: Meter) {
+  constructor(
+    archive: Archive,
+    { mode, meter }: Required<Pick<ReadOptions, 'mode' | 'meter'>>,
+    log: FindingLog,
+    sink: RosterSink,
+  ) {
     this.#archive = archive
     this.#mode = mode
+    this.#meter = meter
     this.#log = log
     this.#sink = sink
-    this.#meter = meter
   }
 
   async read(shownPath: string): Promise<RosterFile> {
@@ -194,39 +205,26 @@ class RosterReader {
       return inferred
     }
     this.#manifest = await readManifest(this.#archive, name, this.#meter, this.#log.add.bind(this.#log))
-    const { version, versionAt } = this.#manifest
+    const { version } = this.#manifest
     if (version === '1.2' && !hasRoles && users.includes('role'))
-      throw this.#versionDiffers(
-        name,
-        versionAt!,
-        '1.1',
-        'users.csv has the roles, and there is no roles.csv',
-      )
+      throw this.#versionDiffers('1.1', 'users.csv has the roles, and there is no roles.csv')
     if (version === '1.1' && hasRoles && users.includes('sourcedid') && !isOf11)
-      throw this.#versionDiffers(name, versionAt!, '1.2', 'the roles are in roles.csv, not in users.csv')
+      throw this.#versionDiffers('1.2', 'the roles are in roles.csv, not in users.csv')
     return version ?? inferred
   }
 
-  #versionDiffers(
-    file: string,
-    { line, value }: { readonly line: number; readonly value: string },
-    actual: Version,
-    because: string,
-  ): FatalFinding {
+  #versionDiffers(actual: Version, because: string): FatalFinding {
+    const { line, value } = this.#manifest.versionAt!
     const message = `The manifest says ${value}, but the files are those of ${actual}: ${because}. Write ${actual} here if the files are right, or export everything as ${value}.`
-    const about = { file, line, column: 'value', value, message }
+    const about = { file: this.#names.get('manifest')!, line, column: 'value', value, message }
     return new FatalFinding({ severity: 'error', code: 'version-differs', ...about })
   }
 
   #compareWithManifest(file: DataFile, name: string | undefined): void {
     const said = this.#manifest.modes.get(file.name.toLowerCase())
     if (said === undefined) return
-    const about = {
-      file: this.#names.get('manifest')!,
-      line: said.line,
-      column: 'value',
-      value: said.mode,
-    }
+    const manifest = this.#names.get('manifest')!
+    const about = { file: manifest, line: said.line, column: 'value', value: said.mode }
     if (name === undefined && said.mode !== 'absent') {
       const orAbsent = file.vital ? '' : ' If there is none, write absent here.'
       const message = `The manifest lists ${file.name}.csv, but the file is missing. ${this.#toAdd(file.name)}${orAbsent}`
@@ -283,8 +281,8 @@ class RosterReader {
     )
     if (!isRead && kind) this.#sink.unread(kind)
     const said = this.#manifest.modes.get(file.name.toLowerCase())
-    const manifest = this.#names.get('manifest') ?? name
-    this.#status.closeFile(name, mode, said, manifest, this.#log)
+    const odd = this.#status.closeFile(name, mode, this.#names.get('manifest') ?? name, said)
+    if (odd) this.#log.add(odd)
   }
 
   #readRow(kind: Kind | null, mode: Mode | null, cells: Cells, seen: Seen): RosterRecord | null {

@@ -1,5 +1,5 @@
 /** Reads status and dateLastModified of each row, and remembers how the rows of a set look. */
-import type { FindingLog } from '../findings.ts'
+import { aboutFile, type CodedFinding } from '../findings.ts'
 import type { Form, Mode } from '../records.ts'
 import type { Cells } from './cells.ts'
 import type { Said } from './manifest.ts'
@@ -41,27 +41,20 @@ export class StatusReader {
     return hasStatus && isDeletion(cells)
   }
 
-  /** Call after the last row of a file. In a bulk set neither column matters. */
-  closeFile(
-    file: string,
-    mode: Mode | null,
-    said: Said | undefined,
-    manifest: string,
-    log: FindingLog,
-  ): void {
+  /** Call after the last row of a file, for what is odd about its dates. In a bulk set neither column matters. */
+  closeFile(file: string, mode: Mode | null, manifest: string, said?: Said): CodedFinding | null {
     const { form, rows } = this.#file
     const line = this.#firstUndatedLine
     this.#file = new RowForms()
     this.#firstUndatedLine = null
-    if (mode !== 'delta' || rows === 0 || form === 'dated') return
+    if (mode !== 'delta' || rows === 0 || form === 'dated') return null
     if (form === 'bare') {
       const message = `A row of a delta has a status and a date, but no row of ${file} has either, as in a bulk file.`
       const about = { line: said?.line ?? null, column: 'value', value: said?.mode ?? null }
-      log.add({ severity: 'warning', code: 'mode-differs', file: manifest, ...about, message })
-      return
+      return { severity: 'warning', code: 'mode-differs', file: manifest, ...about, message }
     }
     const message = 'In a delta every row has a status and a date. A row without a status was read as active.'
-    log.add({ severity: 'warning', code: 'mixed-mode', file, line, column: 'status', value: null, message })
+    return { ...aboutFile('warning', 'mixed-mode', file, message), line, column: 'status' }
   }
 }
 
