@@ -106,6 +106,8 @@ test('A package is known by its name, whatever part of it is imported', () => {
 })
 
 const isSchemas = (path: string) => /[/-]schemas\.ts$/.test(path)
+/** `store.ts` or, where there is much SQL, a folder with a file for each subject. */
+const isStore = (path: string) => /\/store(\/[\w-]+)?\.ts$/.test(path)
 const isBase = /^(platform\/lib\/|(errors|locks|roles)\.ts$)/
 
 test('lib, errors, locks and roles import nothing of ours but each other', () => {
@@ -140,20 +142,23 @@ test('Rules import types, other rules and lib: no store, no clock, no Fastify', 
   )
 })
 
-test('Stores import db/db.ts, columns, errors, lib, events and what an account is, and types and rules of their own feature', () => {
+test('Stores import db/db.ts, columns, errors, lib, events and what an account is, and types, rules and other parts of their own feature’s store', () => {
   noneOf(
     (one) =>
-      basename(one.from) === 'store.ts' &&
+      isStore(one.from) &&
       isOurs(one) &&
-      !(top(one.from) === top(one.to) && (one.typeOnly || isRules(one.to))) &&
-      !/^(platform\/db\/(db|decision)\.ts|(\w+\/)*columns\.ts|(errors|roles)\.ts|messages\/events\/events\.ts|identity\/people\/people\.ts|platform\/lib\/.*)$/.test(
+      !(
+        top(one.from) === top(one.to) &&
+        (one.typeOnly || isRules(one.to) || (isStore(one.to) && dirname(one.from) === dirname(one.to)))
+      ) &&
+      !/^(platform\/db\/(db|decision)\.ts|(\w+\/)*columns\.ts|(errors|roles)\.ts|messages\/events\/events\.ts|identity\/people\/(people|in-roster)\.ts|platform\/lib\/.*)$/.test(
         one.to,
       ),
   )
 })
 
 test('Nobody imports another feature’s store, and only app.ts imports its routes', () => {
-  noneOf(({ from, to }) => basename(to) === 'store.ts' && top(from) !== top(to))
+  noneOf(({ from, to }) => isStore(to) && top(from) !== top(to))
   noneOf(({ from, to }) => to.endsWith('routes.ts') && dirname(from) !== dirname(to) && from !== 'app.ts')
 })
 
@@ -271,7 +276,7 @@ test('Groups and their folders stand above each other, types included', () => {
 const steps: Readonly<Record<string, readonly string[]>> = {
   'school/roster': ['fetch', 'read', 'lists', 'compare', 'checks', 'apply', 'upload'],
 }
-const stepOf = (path: string) => (path.split('/').length > 3 ? path.split('/')[2]! : undefined)
+const stepOf = (path: string) => /^(?:[^/]+\/){2}(?!store\/)([^/]+)\//.exec(path)?.[1]
 
 test('A step of a feature imports only from the steps before it, and of each only its main file', () => {
   for (const file of files.filter((path) => top(path) !== 'messages/mail')) {

@@ -1,12 +1,14 @@
 /** Every SQL text stays prepared as long as its connection lives, so what callers choose must not be part of a text. */
 import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
 import { after, before, suite, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { eventTypes, readFeed } from '../src/messages/events/events.ts'
 import { caughtMails } from '../src/messages/mail/store.ts'
 import { deliveriesTo } from '../src/messages/webhooks/store.ts'
 import { countClients } from '../src/operate/support/store.ts'
 import { type Db, padded } from '../src/platform/db/db.ts'
-import { publishedGenerations } from '../src/school/roster/store.ts'
+import { publishedGenerations } from '../src/school/roster/store/generations.ts'
 import { changesFrom } from '../src/school/roster/upload/store.ts'
 import { oldestRegistrations } from '../src/school/veterinarian/store.ts'
 import { addClient, serviceToken } from './support/applications.ts'
@@ -33,6 +35,15 @@ test('A list is padded to the next power of two', () => {
     [[], [1], [1, 2], [1, 2, 3], [1, 2, 3, 4, 5]].map((list) => padded(list)),
     [[], [1], [1, 2], [1, 2, 3, 3], [1, 2, 3, 4, 5, 5, 5, 5]],
   )
+})
+
+test('One file says which rows of the roster a generation shows', () => {
+  const source = fileURLToPath(new URL('../src/', import.meta.url))
+  const compares = /_gen(?: \+ 0)? (?:[<>]|is )/
+  const says = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter(
+    (file) => file.endsWith('.ts') && compares.test(readFileSync(`${source}${file}`, 'utf8')),
+  )
+  assert.deepEqual(says, ['identity/people/in-roster.ts'])
 })
 
 for (const engine of engines) {

@@ -1,6 +1,7 @@
 /** The columns of a person, once: their types, what they contain, and where an account has its value from. */
 import { type Column, foldedName, hidden, lowerCased, shown } from '../../platform/db/columns.ts'
 import type { Role } from '../../roles.ts'
+import { inRoster } from './in-roster.ts'
 import type { Status } from './statuses.ts'
 
 /** A column that every reader of a person gets. */
@@ -58,10 +59,6 @@ export const personColumns: Readonly<Record<string, Column>> = { ...Object.fromE
 
 export const personNames: readonly string[] = Object.keys(fields)
 export const personList = (alias: string) => personNames.map((name) => `${alias}.${name}`).join(', ')
-
-/** Rows of the roster that is visible now. */
-export const inRoster = (alias: string) =>
-  `${alias}.from_gen <= (select content from roster_state) and (${alias}.to_gen is null or ${alias}.to_gen > (select content from roster_state))`
 
 const values: [name: string, value: string][] = [
   ...Object.entries(fields).map(([name, { value }]): [string, string] => [name, value]),

@@ -19,7 +19,6 @@ export {
   accounts,
   accountTables,
   accountValues,
-  inRoster,
   personList,
   personNames,
 } from './columns.ts'

@@ -3,7 +3,8 @@ import { type Db, insertion, prune, type Statement, statement } from '../../plat
 import { lockAll, lockOne, readAll, readOne } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
 import type { Role, SchoolRole } from '../../roles.ts'
-import { accounts, inRoster, type Person } from '../people/people.ts'
+import { inRoster } from '../people/in-roster.ts'
+import { accounts, type Person } from '../people/people.ts'
 import type { ProviderKind } from './claims.ts'
 
 export interface ProviderRow {

@@ -95,7 +95,7 @@ export function eventsFrom(
   )
 }
 
-/** An event of an import, in the order of `roster/store.ts`. It can be seen once its generation is published. */
+/** An event of an import, as its columns in `roster/rows.ts`. It can be seen once its generation is published. */
 export function stagedEvent<T extends EventType>(
   type: T,
   by: By,

@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
+import { byOtherIndex, inRoster } from '../../identity/people/in-roster.ts'
 import {
   accounts,
   accountTables,
   accountValues,
-  inRoster,
   type LostBy,
   type Person,
   personNames,
@@ -60,9 +60,8 @@ const isVerified: Record<Verified, string> = {
   lost: 'c.unverified_at is not null',
 }
 
-/** "+ 0" keeps SQLite from the index of generations: it has to read in the order of names. */
-const isVisible = (t: string) =>
-  `${t}.from_gen + 0 <= (select content from roster_state) and (${t}.to_gen is null or ${t}.to_gen > (select content from roster_state))`
+/** Read in the order of names. */
+const isVisible = byOtherIndex(inRoster('t'))
 const isIn = (table: string, id: string) =>
   `exists (select 1 from ${table} x where x.person_id = ${id} and ${inRoster('x')})`
 
@@ -86,12 +85,12 @@ const veterinarians: Source = {
 }
 const students: Source = {
   from: 'student t',
-  where: isVisible('t'),
+  where: isVisible,
   ...{ id: 't.person_id', keys: names },
 }
 const disabled: Source = {
   from: 'disabled_student t',
-  where: `${isVisible('t')} and not ${isIn('student', 't.person_id')}`,
+  where: `${isVisible} and not ${isIn('student', 't.person_id')}`,
   ...{ id: 't.person_id', keys: names },
 }
 const everybody = (...keys: string[]): Source => ({

@@ -1,3 +1,11 @@
+import {
+  byOtherIndex,
+  current,
+  inGeneration,
+  inRoster,
+  writtenAfter,
+  writtenBy,
+} from '../../identity/people/in-roster.ts'
 import { accountValues } from '../../identity/people/people.ts'
 import type { Db, Value } from '../../platform/db/db.ts'
 import { roles } from '../../roles.ts'
@@ -80,12 +88,8 @@ async function readPage<Row extends { id: string }>(
   return { generation: rows[0]!.generation, rows: rows.filter(({ id }) => id !== null) }
 }
 
-const current = '(select content from roster_state)'
-const isIn = (t: string, generation: string) =>
-  `${t}.from_gen <= ${generation} and (${t}.to_gen is null or ${t}.to_gen > ${generation})`
-/** "+ 0" keeps SQLite from the indexes of generations: pages are read in the order of their keys. */
-const visibleInOrder = (t: string) =>
-  `${t}.from_gen + 0 <= ${current} and (${t}.to_gen is null or ${t}.to_gen > ${current})`
+/** Pages are read in the order of their keys. */
+const inOrder = (t: string) => byOtherIndex(inRoster(t))
 
 const studentColumns = `p.id, ${accountValues.status} as status, p.updated_at, s.student_number, s.firstname, s.lastname,
   s.preferred_name, s.email, s.year, s.school_id, s.school_name`
@@ -95,7 +99,7 @@ export function studentsInOrder(db: Db, place: Place): Promise<Read<StudentRow>>
   return readPage<StudentRow>(
     db,
     `select ${studentColumns} from (
-       select * from student s where s.person_id > $1 and ${visibleInOrder('s')} order by s.person_id limit $2
+       select * from student s where s.person_id > $1 and ${inOrder('s')} order by s.person_id limit $2
      ) s join person p on p.id = s.person_id`,
     place,
   )
@@ -124,7 +128,7 @@ export async function studentsChanged(db: Db, place: Place, from: number): Promi
     db,
     `select ${studentColumns} from (
        select * from person p where ${id} > $1 and ${changedAt} >= $3 and ${isStudent} order by ${id} limit $2
-     ) p left join student s on s.person_id = p.id and ${isIn('s', current)}`,
+     ) p left join student s on s.person_id = p.id and ${inRoster('s')}`,
     place,
     from,
   )
@@ -132,7 +136,7 @@ export async function studentsChanged(db: Db, place: Place, from: number): Promi
 
 const classes = (changed: string) =>
   `select c.sourced_id as id, c.document, c.updated_at from roster_record c
-   where c.kind = 'class' and c.sourced_id > $1 and ${visibleInOrder('c')} ${changed}
+   where c.kind = 'class' and c.sourced_id > $1 and ${inOrder('c')} ${changed}
    order by c.sourced_id limit $2`
 
 export function classesInOrder(db: Db, place: Place): Promise<Read<ClassRow>> {
@@ -140,22 +144,22 @@ export function classesInOrder(db: Db, place: Place): Promise<Read<ClassRow>> {
 }
 
 export function classesChanged(db: Db, place: Place, generation: number): Promise<Read<ClassRow>> {
-  return readPage<ClassRow>(db, classes('and c.from_gen + 0 > $3'), place, generation)
+  return readPage<ClassRow>(db, classes(`and ${byOtherIndex(writtenAfter('c', '$3'))}`), place, generation)
 }
 
 /** The account of an enrolled student, and whether the class is there; null if not in this generation. */
 const studentIn = (generation: string) =>
   `(select s.person_id from student_identity i join student s on s.person_id = i.person_id and s.sourced_id = i.sourced_id
-    where i.sourced_id = e.user_id and ${isIn('s', generation)})`
+    where i.sourced_id = e.user_id and ${inGeneration('s', generation)})`
 const classIn = (generation: string) =>
-  `(select 1 from roster_record c where c.kind = 'class' and c.sourced_id = e.class_id and ${isIn('c', generation)})`
+  `(select 1 from roster_record c where c.kind = 'class' and c.sourced_id = e.class_id and ${inGeneration('c', generation)})`
 
 /** Of students and classes that are on the roster. Not joins: PostgreSQL would rather sort all enrolments. */
 const enrolments = (where: string) =>
   `select e.sourced_id as id, e.class_id, ${studentIn(current)} as person_id, e.start_date, e.end_date,
      (select g.started_at from roster_generation g where g.id = e.from_gen) as updated_at
    from roster_enrolment e
-   where e.sourced_id > $1 and e.role = 'student' and ${visibleInOrder('e')}
+   where e.sourced_id > $1 and e.role = 'student' and ${inOrder('e')}
      and ${studentIn(current)} is not null and ${classIn(current)} is not null ${where}
    order by e.sourced_id limit $2`
 
@@ -165,7 +169,7 @@ export function enrolmentsInOrder(db: Db, place: Place): Promise<Read<EnrolmentR
 
 /** Enrolments that may have changed after the generation `n`. */
 const touched = (n: string) => {
-  const since = (t: string) => `${t}.from_gen > ${n} and ${t}.from_gen <= ${current}`
+  const since = (t: string) => `${writtenAfter(t, n)} and ${writtenBy(t, current)}`
   return `select e.sourced_id from roster_enrolment e where ${since('e')}
     union all select e.sourced_id from student s join roster_enrolment e on e.user_id = s.sourced_id where ${since('s')}
     union all select e.sourced_id from roster_record c join roster_enrolment e on e.class_id = c.sourced_id
@@ -173,7 +177,7 @@ const touched = (n: string) => {
 }
 
 /** The enrolments of somebody who is back on the roster count as changed, and so do those in a class that is back. */
-const enrolmentChanged = `and (e.from_gen + 0 > $3 or ${studentIn('$3')} is null or ${classIn('$3')} is null)`
+const enrolmentChanged = `and (${byOtherIndex(writtenAfter('e', '$3'))} or ${studentIn('$3')} is null or ${classIn('$3')} is null)`
 
 export async function enrolmentsChanged(
   db: Db,

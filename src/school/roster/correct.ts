@@ -12,16 +12,10 @@ import { correctionRow, type Lease, newGeneration, publishGeneration, studentRow
 import { type Corrected, corrected, digestOf, fullName } from './compare/compare.ts'
 import type { UserData } from './records.ts'
 import { type RowWrite, writeRow } from './rows.ts'
-import {
-  type CorrectionRow,
-  correctionsIn,
-  recordIn,
-  type Seen,
-  type StudentFields,
-  type StudentVersion,
-  studentIn,
-  studentsAmong,
-} from './store.ts'
+import { type CorrectionRow, correctionsIn } from './store/corrections.ts'
+import { recordIn } from './store/records.ts'
+import type { Seen } from './store/state.ts'
+import { type StudentFields, type StudentVersion, studentIn, studentsAmong } from './store/students.ts'
 
 export interface Correction {
   readonly userId: string

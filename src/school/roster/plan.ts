@@ -11,7 +11,7 @@ import {
 } from './compare/compare.ts'
 import { aboutFile, FindingLog } from './findings.ts'
 import { type Finding, type Kind, kinds, type Mode, type RosterFile } from './records.ts'
-import type { Seen } from './store.ts'
+import type { Seen } from './store/state.ts'
 import { type HoldShares, planKinds } from './words.ts'
 
 export interface Plan extends Comparison {

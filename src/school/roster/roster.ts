@@ -49,24 +49,18 @@ import { readRoster } from './read/read.ts'
 import type { Finding, Mode, RosterFile } from './records.ts'
 import type { RowWrite } from './rows.ts'
 import { isAsSeen } from './rules.ts'
+import { clearLeftovers } from './store/clear.ts'
+import { countDiffering, differencesBetween, type StudentDifference } from './store/differences.ts'
 import {
-  addressesIn,
-  ClosedMeanwhile,
-  clearLeftovers,
-  countDiffering,
-  differencesBetween,
-  forgetRedo,
   type GenerationRow,
   generationById,
   type HistoryRow,
   lineageOf,
   publishedGenerations,
-  rosterChecked,
-  rosterState,
-  type Seen,
-  type StateRow,
-  type StudentDifference,
-} from './store.ts'
+} from './store/generations.ts'
+import { ClosedMeanwhile } from './store/pages.ts'
+import { forgetRedo, rosterChecked, rosterState, type Seen, type StateRow } from './store/state.ts'
+import { addressesIn } from './store/students.ts'
 import {
   type BadRows,
   type Group,
@@ -86,7 +80,9 @@ export { isEmpty, isRefused, type Plan } from './plan.ts'
 export { meetingsText } from './read/read.ts'
 export type { Finding } from './records.ts'
 
-export { foldGenerations, type HistoryRow, type Seen } from './store.ts'
+export { foldGenerations } from './store/clear.ts'
+export type { HistoryRow } from './store/generations.ts'
+export type { Seen } from './store/state.ts'
 export { type HoldCode, holdCodes, matchKeys, openHolds } from './words.ts'
 
 // SQLite writes many of the same pages again with every batch.

@@ -1,5 +1,5 @@
 /** When a roster may become the current one. */
-import type { LockedState, Seen } from './store.ts'
+import type { LockedState, Seen } from './store/state.ts'
 
 /** Whether the roster is still the one that a plan was made against. */
 export const isAsSeen = (state: Seen, seen: Seen) =>

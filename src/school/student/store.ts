@@ -1,4 +1,5 @@
-import { accounts, inRoster } from '../../identity/people/people.ts'
+import { inGeneration, inRoster } from '../../identity/people/in-roster.ts'
+import { accounts } from '../../identity/people/people.ts'
 import { type Db, prune, type Statement, statement } from '../../platform/db/db.ts'
 import { readAll, readOne } from '../../platform/db/decision.ts'
 
@@ -172,8 +173,7 @@ export interface FeedRow {
 /** A student’s address in the roster with which the caller was authenticated: in one published since, it may be somebody else’s. */
 export const readAddress = (personId: string, roster: number) =>
   readOne<{ email_key: string }>(
-    `select s.email_key from student s
-     where s.person_id = $1 and s.from_gen <= $2 and (s.to_gen is null or s.to_gen > $2)`,
+    `select s.email_key from student s where s.person_id = $1 and ${inGeneration('s', '$2')}`,
     personId,
     roster,
   )
@@ -287,7 +287,7 @@ export function cardByHash(db: Db, cardHash: string): Promise<CardRow | undefine
   return db.one<CardRow>(
     `select c.person_id, c.expires_at, s.firstname, s.lastname, s.student_number, s.year, s.school_name
      from student_card c
-     left join student s on s.person_id = c.person_id and s.from_gen <= c.roster and (s.to_gen is null or s.to_gen > c.roster)
+     left join student s on s.person_id = c.person_id and ${inGeneration('s', 'c.roster')}
      where c.card_hash = $1`,
     [cardHash],
   )

@@ -17,15 +17,10 @@ import { type Corrected, digestOf, type NextStudent } from '../compare/compare.t
 import type { Plan } from '../plan.ts'
 import { batchWriter, type RowWrite } from '../rows.ts'
 import { canPublish, isAsSeen } from '../rules.ts'
-import {
-  addGeneration,
-  type CorrectionRow,
-  type NewGeneration,
-  type Publication,
-  publish,
-  type Seen,
-  type StudentFields,
-} from '../store.ts'
+import type { CorrectionRow } from '../store/corrections.ts'
+import { addGeneration, type NewGeneration, type Publication, publish } from '../store/generations.ts'
+import type { Seen } from '../store/state.ts'
+import type { StudentFields } from '../store/students.ts'
 import { type Lease, pause } from './lease.ts'
 
 export { type Lease, pause, whileLeased } from './lease.ts'

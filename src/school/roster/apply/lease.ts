@@ -17,9 +17,9 @@ import {
   renewLease,
   rosterState,
   takeLease,
-} from '../store.ts'
+} from '../store/state.ts'
 
-export type { Lease } from '../store.ts'
+export type { Lease } from '../store/state.ts'
 
 const leaseMs = 15 * second
 const pollMs = 200

@@ -1,7 +1,8 @@
 /** The difference between two rosters of the store, as a delta that would turn one into the other. */
 import type { Db } from '../../../platform/db/db.ts'
 import { type DataOf, type Kind, kinds, type Mode, type RosterFile } from '../records.ts'
-import { enrolmentOf, enrolmentsOnlyIn, recordsOnlyIn } from '../store.ts'
+import { enrolmentOf, enrolmentsOnlyIn } from '../store/enrolments.ts'
+import { recordsOnlyIn } from '../store/records.ts'
 import { Incomings } from './incoming.ts'
 
 export async function deltaBetween(

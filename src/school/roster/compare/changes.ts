@@ -1,7 +1,7 @@
 /** Every difference between two rosters, with the names of the people and classes concerned. */
 import { folded } from '../../../platform/lib/folded.ts'
 import type { DataOf, UserData } from '../records.ts'
-import type { StudentFields } from '../store.ts'
+import type { StudentFields } from '../store/students.ts'
 import type { Group, PlanKind } from '../words.ts'
 import type { NextRoster, NextRows, Operation } from './next.ts'
 import type { NextStudents } from './students.ts'

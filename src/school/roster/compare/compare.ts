@@ -6,7 +6,8 @@
  * The current roster is streamed in pages, and only differences from the file are kept.
  */
 import type { Kind, RosterFile, UserData } from '../records.ts'
-import { enrolmentOf, type RecordRow } from '../store.ts'
+import { enrolmentOf } from '../store/enrolments.ts'
+import type { RecordRow } from '../store/records.ts'
 import type { PlanKind } from '../words.ts'
 import { type Change, lookupFor, namedChanges, searchTextOf } from './changes.ts'
 import { Documents, lookupIn } from './documents.ts'

@@ -6,7 +6,7 @@ import { hash } from 'node:crypto'
 import { parseAddress } from '../../../platform/lib/address.ts'
 import { Numbers } from '../compact.ts'
 import type { ClassData, CourseData, OrgData, RoleData, TermData, UserData } from '../records.ts'
-import type { StudentFields } from '../store.ts'
+import type { StudentFields } from '../store/students.ts'
 import type { NextRoster } from './next.ts'
 
 /** Public ids do not reveal the file's ids, and are safe in a URL. */

@@ -1,7 +1,8 @@
 /** The roster after an import, and how each row differs from the current one. */
 import { Numbers } from '../compact.ts'
 import type { DataOf } from '../records.ts'
-import type { CorrectionRow, DisabledVersion, StudentFields, StudentVersion } from '../store.ts'
+import type { CorrectionRow } from '../store/corrections.ts'
+import type { DisabledVersion, StudentFields, StudentVersion } from '../store/students.ts'
 import type { IncomingRows, Incomings } from './incoming.ts'
 import type { RecordKind } from './standing.ts'
 import { EnrolmentTable, type Parts, RecordTable, type Rest, type Table } from './tables.ts'

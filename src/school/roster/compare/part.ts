@@ -5,21 +5,15 @@
 import type { Db } from '../../../platform/db/db.ts'
 import { parseAddress } from '../../../platform/lib/address.ts'
 import type { ClassData, RosterFile, UserData } from '../records.ts'
+import { type EnrolmentRow, enrolmentsAmong, teachingIn } from '../store/enrolments.ts'
+import { type RecordRow, recordsAmong, recordsIn, rolesOfUsers, usersByRole } from '../store/records.ts'
+import { sizesIn } from '../store/sizes.ts'
 import {
-  type EnrolmentRow,
-  enrolmentsAmong,
   identitiesAmong,
-  type RecordRow,
-  recordsAmong,
-  recordsIn,
-  rolesOfUsers,
   type StudentVersion,
-  sizesIn,
   studentsAmong,
   studentsWithoutAddress,
-  teachingIn,
-  usersByRole,
-} from '../store.ts'
+} from '../store/students.ts'
 import type { Incomings } from './incoming.ts'
 import type { Standing } from './standing.ts'
 

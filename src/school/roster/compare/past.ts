@@ -4,15 +4,10 @@
  */
 import type { Db } from '../../../platform/db/db.ts'
 import type { UserData } from '../records.ts'
-import {
-  differingIds,
-  enrolmentOf,
-  enrolmentsAmong,
-  goneAmong,
-  knownBefore,
-  recordsAmong,
-  studentsAmong,
-} from '../store.ts'
+import { differingIds } from '../store/differences.ts'
+import { enrolmentOf, enrolmentsAmong } from '../store/enrolments.ts'
+import { goneAmong, recordsAmong } from '../store/records.ts'
+import { knownBefore, studentsAmong } from '../store/students.ts'
 import { type Group, planKinds } from '../words.ts'
 import { type Change, groupOf, type Lookup, recordChange, searchTextOf, studentChange } from './changes.ts'
 import type { Operation } from './next.ts'

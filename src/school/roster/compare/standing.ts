@@ -1,29 +1,20 @@
 /** The current roster, as far as a file can touch it. */
 import type { Db } from '../../../platform/db/db.ts'
 import type { Kind } from '../records.ts'
+import { type CorrectionRow, correctionsIn } from '../store/corrections.ts'
+import { classSizes, type EnrolmentRow, enrolmentsIn } from '../store/enrolments.ts'
+import { type GenerationRow, lineageOf } from '../store/generations.ts'
+import { type DocumentRow, documentsIn, goneAmong, type RecordRow, recordsIn } from '../store/records.ts'
+import type { Sizes } from '../store/sizes.ts'
+import type { Seen, StateRow } from '../store/state.ts'
 import {
-  type CorrectionRow,
-  classSizes,
-  correctionsIn,
   type DisabledVersion,
-  type DocumentRow,
   disabledIn,
-  documentsIn,
-  type EnrolmentRow,
-  enrolmentsIn,
-  type GenerationRow,
-  goneAmong,
   identitiesAmong,
-  lineageOf,
   ownersAmong,
-  type RecordRow,
-  recordsIn,
-  type Seen,
-  type Sizes,
-  type StateRow,
   type StudentVersion,
   studentsIn,
-} from '../store.ts'
+} from '../store/students.ts'
 
 export type RecordKind = Exclude<Kind, 'enrolment'>
 

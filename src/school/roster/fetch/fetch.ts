@@ -31,7 +31,8 @@ import {
   type Roster,
 } from '../roster.ts'
 import { placeOf, type RosterSource } from '../source.ts'
-import { type FetchRow, fetchDone, fetchTried, lastFetch, rosterChecked } from '../store.ts'
+import { type FetchRow, fetchDone, fetchTried, lastFetch } from '../store/fetch.ts'
+import { rosterChecked } from '../store/state.ts'
 import { openHolds } from '../words.ts'
 import { type Arrival, type Limits, usualLimits, type Wanted } from './arrival.ts'
 import { takeFromFolder } from './folder.ts'
