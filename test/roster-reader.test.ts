@@ -7,7 +7,7 @@ import { after, test } from 'node:test'
 import { ZipFile } from 'yazl'
 import { Ids } from '../src/school/roster/compact.ts'
 import { FindingLog, findingKinds } from '../src/school/roster/findings.ts'
-import { withoutBadQuotes } from '../src/school/roster/read/quotes.ts'
+import { RowCutter } from '../src/school/roster/read/csv-rows.ts'
 import { readRoster } from '../src/school/roster/read/read.ts'
 import type { ClassData, Mode } from '../src/school/roster/records.ts'
 import { atLength } from './support/engines.ts'
@@ -384,15 +384,15 @@ test('a carriage return alone between lines that end in a line feed ends a row t
 test('quoted cells with commas, quotes and line breaks are read across chunks of any size', async () => {
   const cells = ['plain', 'a, b', 'a "b" c', 'two\nlines', 'two\r\nlines', '']
   const quoted = (cell: string) => `"${cell.replaceAll('"', '""')}"`
-  const text = `${cells.map((cell, n) => `${n},${quoted(cell)},x`).join('\n')}\n`
+  const text = cells.map((cell, n) => `${n},${quoted(cell)},x\r\n`).join('')
   for (const size of [1, 2, 3, 7, 1_000]) {
-    const chunks = async function* () {
-      for (let at = 0; at < text.length; at += size) yield Buffer.from(text.slice(at, at + size))
-    }
-    const parts: Buffer[] = []
-    for await (const part of withoutBadQuotes(chunks(), () => assert.fail('all quotes match')))
-      parts.push(part)
-    assert.equal(Buffer.concat(parts).toString(), text, `chunks of ${size}`)
+    const rows: string[][] = []
+    const row = (each: readonly string[], breaks: number) => rows.push([...each, `${breaks}`])
+    const cutter = new RowCutter({ row, bad: () => assert.fail('all quotes match') })
+    for (let at = 0; at < text.length; at += size) cutter.push(Buffer.from(text.slice(at, at + size)))
+    cutter.end()
+    const expected = cells.map((cell, n) => [`${n}`, cell, 'x', cell.includes('\n') ? '1' : '0'])
+    assert.deepEqual(rows, expected, `chunks of ${size}`)
   }
 })
 

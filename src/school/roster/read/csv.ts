@@ -3,20 +3,13 @@
  * the cells mean is checked elsewhere. Rows carry the line they start on, as an editor counts. The file is read in one
  * pass, so its size does not matter.
  */
-import { isAscii, isUtf8 } from 'node:buffer'
 import type { Readable } from 'node:stream'
 import { bare } from '../../../platform/lib/nearest.ts'
-import type { CodedFinding, FindingCode } from '../findings.ts'
-import { shown } from '../findings.ts'
+import { aboutFile, type CodedFinding, type FindingCode, shown } from '../findings.ts'
 import type { Finding } from '../records.ts'
 import type { FileColumns } from './columns.ts'
+import { type BadRow, RowCutter, type RowTaker } from './csv-rows.ts'
 import { type Columns, resolveHeader } from './header.ts'
-import { type BadQuotes, withoutBadQuotes } from './quotes.ts'
-
-const rowOctetsMax = 1024 * 1024
-const quote = 0x22
-const lineFeed = 0x0a
-const carriageReturn = 0x0d
 
 export interface CsvFile {
   readonly name: string
@@ -40,20 +33,22 @@ export async function readCsv(file: CsvFile, taker: CsvTaker): Promise<boolean> 
   return new CsvReader(file, taker).read()
 }
 
-class CsvReader {
+interface Place {
+  readonly line?: number | null
+  readonly column?: string | null
+  readonly value?: string | null
+  readonly about?: 'file' | 'row'
+}
+
+class CsvReader implements RowTaker {
   readonly #file: CsvFile
   readonly #taker: CsvTaker
+  readonly #rows = new RowCutter(this)
   readonly #said = new Set<FindingCode>()
   #header: 'awaited' | 'refused' | readonly string[] = 'awaited'
   #line = 1
-  /** The start of a row whose end has not come yet. */
-  #rest: Buffer = Buffer.alloc(0)
-  #endedInReturn = false
-  #isUtf8 = true
   #isWhole = true
   #failed = false
-  /** Lines whose quotes do not match. */
-  readonly #left = new Set<number>()
   /** A line that is a footer if no row follows. */
   #footer: { readonly cells: readonly string[]; readonly line: number } | null = null
   /** The first line, which has no column names; they may be further down. */
@@ -66,22 +61,21 @@ class CsvReader {
 
   async read(): Promise<boolean> {
     try {
-      const bad = this.#badQuotes.bind(this)
-      for await (const part of withoutBadQuotes(this.#withoutEndMark(this.#check(this.#file.source)), bad))
-        this.#split(part)
-      this.#takeAll(this.#rest)
+      for await (const chunk of this.#withoutEndMark(this.#withoutStartMark(this.#file.source)))
+        this.#rows.push(chunk)
+      this.#rows.end()
       this.#takeFooter()
       if (this.#titleLine !== null) this.#noHeader(this.#titleLine)
     } catch (error) {
-      if (error instanceof Unparsable) this.#unparsable(error)
-      else if (!(error instanceof NotText)) throw error
+      if (!(error instanceof Unreadable)) throw error
+      this.#isWhole = false
     }
     if (this.#header === 'awaited' && !this.#failed)
-      this.#tell('error', 'empty-file', 1, null, null, `The file is empty. ${headerExpected(this.#file)}`)
+      this.#tell('error', 'empty-file', `The file is empty. ${headerExpected(this.#file)}`, { line: 1 })
     return Array.isArray(this.#header) && this.#isWhole
   }
 
-  async *#check(source: AsyncIterable<Buffer>) {
+  async *#withoutStartMark(source: AsyncIterable<Buffer>) {
     let start: Buffer | null = Buffer.alloc(0)
     let endsInReturn = false
     for await (const piece of source) {
@@ -98,6 +92,24 @@ class CsvReader {
     if (start) yield this.#checkStart(start)
   }
 
+  #checkStart(start: Buffer): Buffer {
+    const [first, second, third] = start
+    const marked = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)
+    // In UTF-16, every second byte of a Latin letter is zero, and a CSV header starts with Latin letters.
+    if (marked || first === 0 || second === 0) {
+      const message = `The file is in UTF-16 ("Unicode text"). ${howToSave}`
+      this.#tell('error', 'not-utf-8', message, { line: 1 })
+      throw new Unreadable()
+    }
+    if (first !== 0xef || second !== 0xbb || third !== 0xbf) return start
+    const message = 'The file starts with a byte order mark, which was skipped. Nothing needs to be done.'
+    this.#tell('warning', 'byte-order-mark', message, { line: 1 })
+    let from = 3
+    // Some programs add a mark to a file that has one.
+    while (start.subarray(from, from + 3).equals(start.subarray(0, 3))) from += 3
+    return start.subarray(from)
+  }
+
   /** Leaves out a Ctrl-Z at the end, with which old programs mark it. */
   async *#withoutEndMark(chunks: AsyncIterable<Buffer>) {
     let held: Buffer = Buffer.alloc(0)
@@ -108,49 +120,9 @@ class CsvReader {
       held = isLast ? all.subarray(mark) : Buffer.alloc(0)
       if (held.length < all.length) yield all.subarray(0, all.length - held.length)
     }
-    if (held.length === 0) return
     const message =
       'The file ends with a Ctrl-Z, the end mark of old programs, which was skipped. Nothing needs to be done.'
-    this.#tell('warning', 'footer-line', null, null, null, message)
-  }
-
-  /** A part ends where a row ends, but for rows of excessive length and the last one. */
-  #split(part: Buffer): void {
-    const isHalfBreak = this.#endedInReturn && part[0] === lineFeed
-    const fresh = isHalfBreak ? part.subarray(1) : part
-    const all = this.#rest.length === 0 ? fresh : Buffer.concat([this.#rest, fresh])
-    const end = endOfRows(all)
-    this.#endedInReturn = all[end - 1] === carriageReturn
-    this.#rest = all.subarray(end)
-    if (this.#rest.length > rowOctetsMax) throw new Unparsable('long')
-    this.#takeAll(all.subarray(0, end))
-  }
-
-  #takeAll(rows: Buffer): void {
-    // The affected cells show up later: their decoded text contains replacement characters.
-    const isPlain = isAscii(rows)
-    if (!isPlain && !isUtf8(rows)) this.#isUtf8 = false
-    const text = rows.toString(isPlain ? 'latin1' : 'utf8')
-    if (rows.includes(quote)) for (const cells of quotedRows(text)) this.#take(cells, breaksInside(cells))
-    else for (const line of plainLines(text)) this.#take(line.split(','), 0)
-  }
-
-  #checkStart(start: Buffer): Buffer {
-    const [first, second, third] = start
-    const marked = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)
-    // In UTF-16, every second byte of a Latin letter is zero, and a CSV header starts with Latin letters.
-    if (marked || first === 0 || second === 0) {
-      const message = `The file is in UTF-16 ("Unicode text"). ${howToSave}`
-      this.#tell('error', 'not-utf-8', 1, null, null, message)
-      throw new NotText()
-    }
-    if (first !== 0xef || second !== 0xbb || third !== 0xbf) return start
-    const message = 'The file starts with a byte order mark, which was skipped. Nothing needs to be done.'
-    this.#tell('warning', 'byte-order-mark', 1, null, null, message)
-    let from = 3
-    // Some programs add a mark to a file that has one.
-    while (start.subarray(from, from + 3).equals(start.subarray(0, 3))) from += 3
-    return start.subarray(from)
+    if (held.length > 0) this.#tell('warning', 'footer-line', message)
   }
 
   #checkReturns(chunk: Buffer, endedInReturn: boolean): boolean {
@@ -159,27 +131,35 @@ class CsvReader {
       for (let at = chunk.indexOf(0x0d); at >= 0 && !lone; at = chunk.indexOf(0x0d, at + 1))
         lone = at + 1 < chunk.length && chunk[at + 1] !== 0x0a
     if (lone)
-      this.#tellOnce(
-        'lone-carriage-return',
-        null,
-        'Lines end with a lone carriage return; CR LF or LF is usual.',
-      )
+      this.#tellOnce('lone-carriage-return', 'Lines end with a lone carriage return; CR LF or LF is usual.')
     return chunk.at(-1) === 0x0d
   }
 
-  #take(cells: readonly string[], breaks: number): void {
+  row(cells: readonly string[], breaks: number): void {
     const line = this.#line
     this.#line += 1 + breaks
-    if (this.#left.size > 0 && this.#left.delete(line)) return
-    if (isBlank(cells[0]!) && cells.every(isBlank)) {
-      const message = 'There are blank lines, which were skipped.'
-      this.#tellOnce('blank-lines', line, message)
-    } else if (this.#header === 'awaited') this.#takeFirst(cells, line)
+    if (isBlank(cells[0]!) && cells.every(isBlank))
+      this.#tellOnce('blank-lines', 'There are blank lines, which were skipped.', line)
+    else if (this.#header === 'awaited') this.#takeFirst(cells, line)
     else {
       this.#rejectFooter()
       if (Array.isArray(this.#header) && isFooter(cells)) this.#footer = { cells, line }
       else this.#takeRow(cells, line)
     }
+  }
+
+  bad(text: string, reason: BadRow): void {
+    const line = this.#line
+    // With bad quotes in its header, the file is not what it should be.
+    if (reason === 'long' || this.#header === 'awaited') {
+      const why = badRows[reason === 'long' ? 'long' : 'stray']
+      this.#tell('error', 'bad-quotes', `${why} ${quotesAdvice} The rest of the file was not read.`, { line })
+      throw new Unreadable()
+    }
+    this.#line++
+    if (this.#header === 'refused') return
+    this.#tell('error', 'bad-quotes', `${badRows[reason]} ${quotesAdvice}`, { line, about: 'row' })
+    this.#taker.bad(text.split(',').map((cell) => cell.replaceAll('"', '')))
   }
 
   /** What looked like a footer is a row, because another row follows. */
@@ -195,13 +175,13 @@ class CsvReader {
     const { cells, line } = this.#footer
     const message = 'The last line is not a row but a footer, which was skipped. Nothing needs to be done.'
     const text = cells.filter((cell) => !isBlank(cell)).join(', ')
-    this.#tell('warning', 'footer-line', line, null, shown(null, text.trim()), message)
+    this.#tell('warning', 'footer-line', message, { line, value: shown(null, text.trim()) })
   }
 
   #takeFirst(cells: readonly string[], line: number): void {
     if (/^sep=.?$/i.test(cells.join(',').trim())) {
       const message = 'The first line tells Excel the separator. It was skipped; nothing needs to be done.'
-      if (cells.length > 1 || cells[0]!.endsWith(',')) this.#tellOnce('separator-line', line, message)
+      if (cells.length > 1 || cells[0]!.endsWith(',')) this.#tellOnce('separator-line', message, line)
       return
     }
     const isHeader = this.#isHeader(cells)
@@ -209,7 +189,7 @@ class CsvReader {
     this.#titleLine ??= line
     if (isHeader) {
       const message = `The column names are in line ${line}. Delete the lines above it.`
-      this.#tell('error', 'header-below', this.#titleLine, null, null, message)
+      this.#tell('error', 'header-below', message, { line: this.#titleLine })
       this.#titleLine = null
       this.#header = 'refused'
     } else if (line - this.#titleLine >= titleLinesMax) this.#noHeader(this.#titleLine)
@@ -228,18 +208,18 @@ class CsvReader {
     this.#titleLine = null
     this.#header = 'refused'
     const message = `The first line has no column names. ${headerExpected(this.#file)}`
-    this.#tell('error', 'empty-file', line, null, null, message)
+    this.#tell('error', 'empty-file', message, { line })
   }
 
   #takeHeader(cells: readonly string[], line: number): void {
     this.#header = 'refused'
-    if (!this.#isUtf8 && this.#hasBadBytes(cells, line)) return
+    if (this.#hasBadBytes(cells, line)) return
     let length = cells.length
     while (cells[length - 1]!.trim() === '') length--
     if (length < cells.length) this.#trailingCells(line)
     const names = cells.slice(0, length)
-    const columns = resolveHeader(names, this.#file, (severity, code, column, value, message) =>
-      this.#tell(severity, code, line, column, value, message),
+    const columns = resolveHeader(names, this.#file, (severity, code, message, at) =>
+      this.#tell(severity, code, message, { line, ...at }),
     )
     if (!columns) return
     this.#header = names
@@ -248,11 +228,11 @@ class CsvReader {
 
   #takeRow(cells: readonly string[], line: number): void {
     if (this.#header === 'refused' || this.#header === 'awaited') return
-    if (!this.#isUtf8 && this.#hasBadBytes(cells, line)) return void this.#taker.bad(cells)
+    if (this.#hasBadBytes(cells, line)) return void this.#taker.bad(cells)
     const wanted = this.#header.length
     if (cells.length !== wanted && !this.#isPadded(cells, wanted, line)) {
       const message = `The row has ${cellCount(cells.length)} and the header has ${wanted}. ${this.#cellAdvice(cells)}`
-      this.#tell('error', 'cell-count', line, null, null, message, 'row')
+      this.#tell('error', 'cell-count', message, { line, about: 'row' })
       this.#taker.bad(cells)
       return
     }
@@ -274,83 +254,48 @@ class CsvReader {
   }
 
   #trailingCells(line: number): void {
-    this.#tellOnce('trailing-cells', line, 'There are empty cells after the last column, which were ignored.')
+    this.#tellOnce('trailing-cells', 'There are empty cells after the last column, which were ignored.', line)
   }
 
   #hasBadBytes(cells: readonly string[], line: number): boolean {
+    if (this.#rows.isUtf8) return false
     const at = cells.findIndex((cell) => cell.includes('\ufffd'))
     if (at < 0) return false
-    const column = Array.isArray(this.#header) ? (this.#header[at] ?? null) : null
     const message = `This is not UTF-8; most likely the file was saved as Windows-1252 ("ANSI"). ${howToSave}`
-    this.#tell(
-      'error',
-      'not-utf-8',
-      line,
-      column,
-      column === null ? null : shown(column, cells[at]!),
-      message,
-      Array.isArray(this.#header) ? 'row' : 'file',
-    )
+    const column = Array.isArray(this.#header) ? (this.#header[at] ?? null) : null
+    const value = column === null ? null : shown(column, cells[at]!)
+    const about = Array.isArray(this.#header) ? 'row' : 'file'
+    this.#tell('error', 'not-utf-8', message, { line, column, value, about })
     return true
   }
 
-  #badQuotes(line: number, text: string, reason: BadQuotes): void {
-    // With bad quotes in its header, the file is not what it should be.
-    if (line === 1 || this.#header === 'awaited') throw new Unparsable('quotes')
-    this.#left.add(line)
-    if (this.#header === 'refused') return
-    const message = `${badQuotes[reason]} ${quotesAdvice}`
-    this.#tell('error', 'bad-quotes', line, null, null, message, 'row')
-    this.#taker.bad(text.split(',').map((cell) => cell.replaceAll('"', '')))
-  }
-
-  #unparsable({ why }: Unparsable): void {
-    this.#isWhole = false
-    const reason = why === 'long' ? 'A row is longer than 1 MiB.' : badQuotes.stray
-    const message = `${reason} ${quotesAdvice} The rest of the file was not read.`
-    this.#tell('error', 'bad-quotes', this.#line, null, null, message)
-  }
-
-  #tellOnce(code: FindingCode, line: number | null, message: string): void {
-    if (!this.#said.has(code)) this.#tell('warning', code, line, null, null, message)
+  #tellOnce(code: FindingCode, message: string, line: number | null = null): void {
+    if (!this.#said.has(code)) this.#tell('warning', code, message, { line })
   }
 
   #tell(
     severity: Finding['severity'],
     code: FindingCode,
-    line: number | null,
-    column: string | null,
-    value: string | null,
     message: string,
-    about: 'file' | 'row' = 'file',
+    { about = 'file', ...place }: Place = {},
   ): void {
     this.#said.add(code)
     if (severity === 'error') this.#failed = true
-    this.#taker.finding({ severity, code, file: this.#file.name, line, column, value, message }, about)
+    this.#taker.finding({ ...aboutFile(severity, code, this.#file.name, message), ...place }, about)
   }
 }
 
-const badQuotes: Record<BadQuotes, string> = {
+const badRows: Record<BadRow, string> = {
   stray: 'There is a double quote inside a cell, or a space before the one that opens it.',
   unclosed: 'A double quote opens a cell here and is never closed.',
+  long: 'A row is longer than 1 MiB.',
 }
 const quotesAdvice =
   'A cell that contains a double quote must be enclosed in double quotes, with the inner one doubled, as in "5"" needle".'
 
-/** The rest of the file cannot be read. */
-class Unparsable extends Error {
-  override readonly name = 'Unparsable'
-  readonly why: 'long' | 'quotes'
-
-  constructor(why: 'long' | 'quotes') {
-    super(why)
-    this.why = why
-  }
-}
-
-/** Stops reading a file whose problem has already been reported. */
-class NotText extends Error {
-  override readonly name = 'NotText'
+/** The rest of the file cannot be read, which has been reported. */
+class Unreadable extends Error {
+  override readonly name = 'Unreadable'
 }
 
 const howToSave =
@@ -373,68 +318,6 @@ const cellCount = (count: number) => (count === 1 ? '1 cell' : `${count} cells`)
 
 function headerExpected({ columns }: CsvFile): string {
   return `Expected a first line with the column names: ${columns.all.join(',')}`
-}
-
-/** Behind the last break that is not inside quotes. */
-function endOfRows(all: Buffer): number {
-  const isBreak = (octet: number | undefined) => octet === lineFeed || octet === carriageReturn
-  if (isBreak(all.at(-1))) return all.length
-  let end = 0
-  let isInside = false
-  for (let at = 0; at < all.length; at++) {
-    if (all[at] === quote) isInside = !isInside
-    else if (!isInside && isBreak(all[at])) end = at + 1
-  }
-  return end
-}
-
-/** Without the empty one after the last break. */
-function plainLines(text: string): string[] {
-  const lines = text.includes('\r') ? text.split(/\r\n|\n|\r/) : text.split('\n')
-  if (lines.at(-1) === '') lines.pop()
-  return lines
-}
-
-const cellEnd = /[,\r\n]/g
-
-/** Rows with cells in quotes, which match: others have been taken out. */
-function* quotedRows(text: string): Generator<string[]> {
-  let cells: string[] = []
-  for (let at = 0; at < text.length; ) {
-    const isQuoted = text[at] === '"'
-    const end = isQuoted ? closing(text, at) + 1 : endOfCell(text, at)
-    const cell = isQuoted ? text.slice(at + 1, end - 1).replaceAll('""', '"') : text.slice(at, end)
-    if (!isQuoted && cell.includes('"')) throw new Unparsable('quotes')
-    cells.push(cell)
-    const next = text[end]
-    if (next === ',') {
-      at = end + 1
-      if (at < text.length) continue
-      cells.push('')
-    } else if (next === '\r' || next === '\n') at = end + (text.startsWith('\r\n', end) ? 2 : 1)
-    else if (next === undefined) at = end
-    else throw new Unparsable('quotes')
-    yield cells
-    cells = []
-  }
-}
-
-function closing(text: string, opening: number): number {
-  let at = text.indexOf('"', opening + 1)
-  while (at >= 0 && text[at + 1] === '"') at = text.indexOf('"', at + 2)
-  if (at < 0) throw new Unparsable('quotes')
-  return at
-}
-
-function endOfCell(text: string, start: number): number {
-  cellEnd.lastIndex = start
-  return cellEnd.exec(text)?.index ?? text.length
-}
-
-function breaksInside(cells: readonly string[]): number {
-  let breaks = 0
-  for (const cell of cells) if (/[\r\n]/.test(cell)) breaks += cell.match(/\r\n|\n|\r/g)!.length
-  return breaks
 }
 
 function isBlank(cell: string): boolean {

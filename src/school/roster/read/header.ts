@@ -13,15 +13,15 @@ export type Columns = ReadonlyMap<string, number>
 
 interface Expected {
   readonly columns: FileColumns
+  /** Columns of the other version. */
   readonly foreign: readonly string[]
 }
 
 type TellHeader = (
   severity: 'error' | 'warning',
   code: FindingCode,
-  column: string | null,
-  value: string | null,
   message: string,
+  at: { readonly column?: string | null; readonly value?: string | null },
 ) => void
 
 /** Returns null after reporting an error that makes the rows unreadable. */
@@ -30,99 +30,83 @@ export function resolveHeader(
   expected: Expected,
   tell: TellHeader,
 ): Columns | null {
-  if (names.length === 1 && names[0]!.includes(',')) {
-    const message =
-      'Each line is in double quotes as a whole, so it counts as one cell. Export the file again, with quotes around single cells only.'
-    tell('error', 'bad-quotes', null, shown(null, names[0]!), message)
-    return null
-  }
+  const [only] = names.length === 1 ? names : []
   const curly = names.find((name) => /^\s*[“”„«'].*[“”»']\s*$/.test(name))
-  if (curly !== undefined) {
-    const message = `The cells are in the wrong quotation marks. Use straight double ones ("), or none.`
-    tell('error', 'bad-quotes', null, shown(null, curly), message)
+  const refuse = (code: FindingCode, value: string, message: string) => {
+    tell('error', code, message, { value: shown(null, value) })
     return null
   }
-  if (names.length === 1 && /[;\t|]/.test(names[0]!)) {
-    const message =
-      'The cells are not separated by commas. Save the file as CSV with a comma as the separator (in Excel: "CSV UTF-8 (Comma delimited)", with English regional settings).'
-    tell('error', 'wrong-separator', null, shown(null, names[0]!), message)
-    return null
-  }
-  return new Header(expected, tell).resolve(names)
+  if (only?.includes(','))
+    return refuse(
+      'bad-quotes',
+      only,
+      'Each line is in double quotes as a whole, so it counts as one cell. Export the file again, with quotes around single cells only.',
+    )
+  if (curly !== undefined)
+    return refuse(
+      'bad-quotes',
+      curly,
+      `The cells are in the wrong quotation marks. Use straight double ones ("), or none.`,
+    )
+  if (only !== undefined && /[;\t|]/.test(only))
+    return refuse(
+      'wrong-separator',
+      only,
+      'The cells are not separated by commas. Save the file as CSV with a comma as the separator (in Excel: "CSV UTF-8 (Comma delimited)", with English regional settings).',
+    )
+  return columnsOf(names, expected, tell)
 }
 
-class Header {
-  readonly #expected: Expected
-  readonly #byBareName: ReadonlyMap<string, string>
-  readonly #found = new Map<string, number>()
-  #failed = false
-  readonly #tell: TellHeader
-
-  constructor(expected: Expected, tell: TellHeader) {
-    this.#expected = expected
-    this.#byBareName = new Map(expected.columns.all.map((name) => [bare(name), name]))
-    this.#tell = (severity, ...rest) => {
-      if (severity === 'error') this.#failed = true
-      tell(severity, ...rest)
-    }
+function columnsOf(
+  names: readonly string[],
+  { columns, foreign }: Expected,
+  report: TellHeader,
+): Columns | null {
+  const byBareName = new Map(columns.all.map((name) => [bare(name), name]))
+  const found = new Map<string, number>()
+  const unknown: string[] = []
+  let failed = false
+  const tell: TellHeader = (severity, ...rest) => {
+    failed ||= severity === 'error'
+    report(severity, ...rest)
   }
-
-  resolve(names: readonly string[]): Columns | null {
-    const unknown = names.filter((name, i) => !this.#place(name, i))
-    const absent = new Set(this.#expected.columns.all.filter((name) => !this.#found.has(name)))
-    for (const name of unknown) this.#tellUnknown(name, absent)
-    const missing = this.#expected.columns.needed.filter((name) => absent.has(name))
-    if (missing.length > 0) {
-      const these = missing.length === 1 ? 'The column' : 'The columns'
-      const are = missing.length === 1 ? 'is' : 'are'
-      const names = missing.join(', ')
-      const message = `${these} ${names} ${are} missing. Expected columns: ${this.#expected.columns.all.join(',')}`
-      this.#tell('error', 'missing-column', names, null, message)
-    }
-    return this.#failed ? null : this.#found
-  }
-
-  #place(written: string, at: number): boolean {
-    const name = /^\s*metadata\./i.test(written)
-      ? written.trim().toLowerCase()
-      : this.#byBareName.get(bare(written))
-    if (name === undefined) return false
-    if (this.#found.has(name)) {
-      const message = `The column ${name} appears twice. Keep only the right one.`
-      this.#tell('error', 'duplicate-header', name, written, message)
-      return true
-    }
-    this.#found.set(name, at)
-    if (name !== written && !name.startsWith('metadata.')) {
+  for (const [at, written] of names.entries()) {
+    const isExtension = /^\s*metadata\./i.test(written)
+    const name = isExtension ? written.trim().toLowerCase() : byBareName.get(bare(written))
+    const about = { column: name, value: written }
+    if (name === undefined) unknown.push(written)
+    else if (found.has(name))
+      tell('error', 'duplicate-header', `The column ${name} appears twice. Keep only the right one.`, about)
+    else {
+      found.set(name, at)
       const message = `Read as ${name}, which is how the standard spells it.`
-      this.#tell('warning', 'header-case', name, written, message)
+      if (name !== written && !isExtension) tell('warning', 'header-case', message, about)
     }
-    return true
   }
+  const absent = new Set(columns.all.filter((name) => !found.has(name)))
+  for (const written of unknown) {
+    const meant = foreign.some((name) => bare(name) === bare(written)) ? null : meantBy(written, absent)
+    const [severity, message] = judged(meant, columns)
+    const value = shown(null, written)
+    tell(severity, 'unknown-header', message, { column: value, value })
+    // So that it is not reported as missing too.
+    if (meant) absent.delete(meant)
+  }
+  const missing = columns.needed.filter((name) => absent.has(name)).join(', ')
+  const are = missing.includes(',') ? ['The columns', 'are'] : ['The column', 'is']
+  const message = `${are[0]} ${missing} ${are[1]} missing. Expected columns: ${columns.all.join(',')}`
+  if (missing !== '') tell('error', 'missing-column', message, { column: missing })
+  return failed ? null : found
+}
 
-  /** Removes the column that was probably meant from `absent`, so that it is not reported as missing too. */
-  #tellUnknown(written: string, absent: Set<string>): void {
-    const meant = meantBy(written, absent)
-    if (this.#expected.foreign.some((name) => bare(name) === bare(written))) {
-      const message = 'This column belongs to a different version of OneRoster; it was ignored.'
-      this.#tell('warning', 'unknown-header', shown(null, written), shown(null, written), message)
-    } else if (meant === undefined) {
-      const message = 'This column is not part of the standard; it was ignored.'
-      this.#tell('warning', 'unknown-header', shown(null, written), shown(null, written), message)
-    } else {
-      absent.delete(meant)
-      const { needed, read } = this.#expected.columns
-      const isRead = needed.includes(meant) || read.includes(meant)
-      const message = `This column is not part of the standard. Did you mean ${meant}?`
-      this.#tell(
-        isRead ? 'error' : 'warning',
-        'unknown-header',
-        shown(null, written),
-        shown(null, written),
-        message,
-      )
-    }
-  }
+/** `meant`: null for a column of the other version. */
+function judged(meant: string | null | undefined, { needed, read }: FileColumns) {
+  if (meant === null)
+    return ['warning', 'This column belongs to a different version of OneRoster; it was ignored.'] as const
+  if (meant === undefined)
+    return ['warning', 'This column is not part of the standard; it was ignored.'] as const
+  const severity = needed.includes(meant) || read.includes(meant) ? 'error' : 'warning'
+  return [severity, `This column is not part of the standard. Did you mean ${meant}?`] as const
 }
 
 function meantBy(written: string, absent: ReadonlySet<string>): string | undefined {
