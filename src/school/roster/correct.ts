@@ -8,7 +8,14 @@ import { stagedEvent } from '../../messages/events/events.ts'
 import type { Db } from '../../platform/db/db.ts'
 import type { By } from '../../platform/lib/by.ts'
 import { newId } from '../../platform/lib/random.ts'
-import { correctionRow, type Lease, newGeneration, publishGeneration, studentRow } from './apply/apply.ts'
+import {
+  correctionWrites,
+  type Lease,
+  newGeneration,
+  publishGeneration,
+  versionWrites,
+  type Writing,
+} from './apply/apply.ts'
 import { type Corrected, corrected, digestOf, fullName } from './compare/compare.ts'
 import type { UserData } from './records.ts'
 import { type RowWrite, writeRow } from './rows.ts'
@@ -32,7 +39,7 @@ interface Standing {
   readonly student: StudentVersion
   /** As the file has them. */
   readonly fields: StudentFields
-  readonly row: CorrectionRow | undefined
+  readonly row: CorrectionRow | null
 }
 
 const uncorrected: Corrected = { email: null, firstname: null, lastname: null }
@@ -63,7 +70,8 @@ async function standingOf(db: Db, content: number, personId: string): Promise<St
   const record = student && (await recordIn(db, content, 'user', student.sourced_id))
   if (!record) return undefined
   const { email, firstname, lastname }: UserData = JSON.parse(record.data)
-  const row = (await correctionsIn(db, content)).find(({ person_id }) => person_id === personId)
+  const corrections = await correctionsIn(db, content)
+  const row = corrections.find(({ person_id }) => person_id === personId) ?? null
   const { sourced_id, preferred_name, pronouns, student_number, year, school_id, school_name } = student
   // In the order of `studentFields`, on which the digest depends.
   const bare = { sourced_id, email: null, email_key: null, firstname, lastname, preferred_name, pronouns }
@@ -102,33 +110,33 @@ export async function writeCorrection(
     version: '',
     rows: 0,
     newest_row_at: null,
+    summary: JSON.stringify({ userId: personId, removed: left === null }),
+    started_at: now,
+    actor: by.actor,
+    allowed: '',
   } as const
-  const summary = JSON.stringify({ userId: personId, removed: left === null })
-  const generation = await newGeneration(
-    lease,
-    seen,
-    { ...about, summary, started_at: now, actor: by.actor, allowed: '' },
-    null,
-  )
+  const generation = await newGeneration(lease, seen, about, null)
   if (generation === null) return 'moved-on'
-  const digest = digestOf(fields)
-  const moves = fields.email_key !== student.email_key
-  const event = stagedEvent('student.updated', by, { id: newId(), at: now, generation, personId })
-  const writes: RowWrite[] = [
-    { closes: 'student', row: [personId, student.from_gen] },
-    { table: 'student', row: studentRow(personId, fields, digest, generation, now) },
-    { table: 'event', row: event },
-    { changes: 'person', row: [personId, now] },
-  ]
-  if (row) writes.push({ closes: 'roster_correction', row: [personId, row.from_gen] })
-  if (left) {
-    const corrected = correctionRow(personId, generation, left, { actor: by.actor, corrected_at: now })
-    writes.push({ table: 'roster_correction', row: corrected })
-  }
-  if (moves) writes.push({ table: 'roster_departure', row: [generation, personId] })
-  await lease.write(writes.map((write) => writeRow(write, generation)))
+  const writes = writesOf(standing, fields, left, { generation, now, by })
+  await lease.write([...writes].map((write) => writeRow(write, generation)))
   const publication = { generation, content: generation, redo: null, seen }
   return (await publishGeneration(lease, publication, now, by)) ? generation : 'moved-on'
+}
+
+function* writesOf(
+  { student, row }: Standing,
+  fields: StudentFields,
+  left: Corrected | null,
+  writing: Writing,
+): Generator<RowWrite> {
+  const { generation, now, by } = writing
+  const personId = student.person_id
+  const event = { id: newId(), at: now, generation, personId }
+  const stamp = { person_id: personId, from_gen: generation, actor: by.actor, corrected_at: now }
+  yield { changes: 'person', row: [personId, now] }
+  yield { table: 'event', row: stagedEvent('student.updated', by, event) }
+  yield* versionWrites({ personId, fields, digest: digestOf(fields) }, student, writing)
+  yield* correctionWrites(row, left && { ...left, ...stamp })
 }
 
 /** A value that equals the file's is not a correction. */

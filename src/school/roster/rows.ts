@@ -1,5 +1,8 @@
 /** How rows of the roster are written: each by a statement of its own, or many by one. */
 import type { Db, Statement, Value } from '../../platform/db/db.ts'
+import { folded } from '../../platform/lib/folded.ts'
+import type { CorrectionRow } from './store/corrections.ts'
+import type { StudentFields } from './store/students.ts'
 
 /** The first columns of both tables of students. */
 const personal = [
@@ -72,6 +75,29 @@ export type RowWrite =
   | { readonly table: Table; readonly row: readonly Value[] }
   | { readonly closes: Closable; readonly row: readonly Value[] }
   | { readonly changes: 'person'; readonly row: readonly [id: string, updatedAt: number] }
+
+/** A student, or one who may not sign in, as they are from a generation on. */
+export interface NewVersion {
+  readonly personId: string
+  readonly fields: StudentFields
+  readonly digest: string
+}
+
+export function newVersion(
+  table: 'student' | 'disabled_student',
+  { personId, fields, digest }: NewVersion,
+  { generation, now }: { readonly generation: number; readonly now: number },
+): RowWrite {
+  const { firstname, lastname } = fields
+  const keys = { firstname_key: folded(firstname), lastname_key: folded(lastname) }
+  const values = { ...fields, ...keys, person_id: personId, from_gen: generation, digest, updated_at: now }
+  return { table, row: columnsOf[table].map((name) => values[name]) }
+}
+
+export const newCorrection = (row: CorrectionRow): RowWrite => ({
+  table: 'roster_correction',
+  row: columnsOf.roster_correction.map((name) => row[name]),
+})
 
 const insertOne = each(columnsOf, (table, columns) => {
   const places = columns.map((_, i) => `$${i + 1}`)

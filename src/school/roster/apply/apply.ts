@@ -6,22 +6,21 @@
 
 import { endSessions } from '../../../identity/session/session.ts'
 import { type EventType, stagedEvent } from '../../../messages/events/events.ts'
-import type { Db, Statement, Value } from '../../../platform/db/db.ts'
+import type { Db, Statement } from '../../../platform/db/db.ts'
 import type { By } from '../../../platform/lib/by.ts'
 import type { Clock } from '../../../platform/lib/clock.ts'
-import { folded } from '../../../platform/lib/folded.ts'
 import { newId } from '../../../platform/lib/random.ts'
 import { endFeedsOfMoved } from '../../student/student.ts'
-import type { Ids } from '../compact.ts'
-import { type Corrected, digestOf, type NextStudent } from '../compare/compare.ts'
+import { digestOf, type NextStudent } from '../compare/compare.ts'
 import type { Plan } from '../plan.ts'
-import { batchWriter, type RowWrite } from '../rows.ts'
+import { batchWriter, type NewVersion, newCorrection, newVersion, type RowWrite } from '../rows.ts'
 import { canPublish, isAsSeen } from '../rules.ts'
 import type { CorrectionRow } from '../store/corrections.ts'
 import { addGeneration, type NewGeneration, type Publication, publish } from '../store/generations.ts'
 import type { Seen } from '../store/state.ts'
-import type { StudentFields } from '../store/students.ts'
+import type { StudentVersion } from '../store/students.ts'
 import { type Lease, pause } from './lease.ts'
+import { inOrderOfIds } from './order.ts'
 
 export { type Lease, pause, whileLeased } from './lease.ts'
 
@@ -47,7 +46,7 @@ export async function applyPlan(
   deps: ApplyDeps,
 ): Promise<boolean> {
   const total = totalOf(plan)
-  await writeInBatches(writesOf(plan, generation, now, deps.by), generation, deps, (written) =>
+  await writeInBatches(writesOf(plan, { generation, now, by: deps.by }), generation, deps, (written) =>
     deps.onBatch(Math.min(written, total), total),
   )
   deps.onBatch(total, total)
@@ -141,17 +140,27 @@ export async function writeInBatches(
   await sending
 }
 
-function* writesOf(plan: Plan, generation: number, now: number, by: By): Generator<RowWrite> {
+/** Which generation is written, when and by whom. */
+export interface Writing {
+  readonly generation: number
+  readonly now: number
+  readonly by: By
+}
+
+function* writesOf(plan: Plan, writing: Writing): Generator<RowWrite> {
+  const { generation, now, by } = writing
   const imported = { id: newId(), at: now, generation, data: { generation } }
   yield { table: 'event', row: stagedEvent('roster.imported', by, imported) }
-  yield* studentWrites(plan, generation, now, by)
-  yield* recordWrites(plan, generation, now)
+  for (const student of plan.students.corrected()) yield* correctionOf(student, generation)
+  yield* studentWrites(plan, writing)
+  yield* disabledWrites(plan, writing)
+  yield* recordWrites(plan, writing)
   yield* enrolmentWrites(plan, generation)
 }
 
 const kinds = ['org', 'term', 'course', 'class', 'user', 'role'] as const
 
-function* recordWrites({ next, documents }: Plan, generation: number, now: number): Generator<RowWrite> {
+function* recordWrites({ next, documents }: Plan, { generation, now }: Writing): Generator<RowWrite> {
   for (const kind of kinds) {
     const records = next[kind]
     for (const row of records.rows()) {
@@ -188,24 +197,21 @@ function* enrolmentWrites({ next: { enrolment } }: Plan, generation: number): Ge
     yield { closes: 'roster_enrolment', row: [sourcedId, fromGen] }
 }
 
-function* studentWrites({ students }: Plan, generation: number, now: number, by: By): Generator<RowWrite> {
+function* studentWrites({ students }: Plan, writing: Writing): Generator<RowWrite> {
+  const { generation, now, by } = writing
   const event = (type: EventType, personId: string): RowWrite => {
     const id = `${type}.${personId}.${generation}`
     return { table: 'event', row: stagedEvent(type, by, { id, at: now, generation, personId }) }
   }
-  for (const student of students.corrected()) yield* correctionWrites(student, generation)
   for (const row of students.rows()) {
     if (students.stateOf(row) === 'same') continue
-    const { fields, digest, personId, before, isKnown, isNewPerson, matchedFrom } = students.at(row)
-    const { sourced_id: id } = fields
-    yield isNewPerson ? newPerson(personId, now) : { changes: 'person', row: [personId, now] }
-    if (!isKnown) yield { table: 'student_identity', row: [id, personId, generation, matchedFrom] }
-    if (before) yield { closes: 'student', row: [personId, before.from_gen] }
-    if (before && before.email_key !== fields.email_key) {
-      yield { table: 'roster_departure', row: [generation, personId] }
-    }
+    const student = students.at(row)
+    const { fields, personId, before, isKnown, matchedFrom } = student
+    yield accountOf(student, now)
+    if (!isKnown)
+      yield { table: 'student_identity', row: [fields.sourced_id, personId, generation, matchedFrom] }
     yield event(before ? 'student.updated' : isKnown ? 'student.reactivated' : 'student.added', personId)
-    yield { table: 'student', row: studentRow(personId, fields, digest, generation, now) }
+    yield* versionWrites(student, before, writing)
   }
   for (const { person_id, from_gen } of students.leaving()) {
     yield { closes: 'student', row: [person_id, from_gen] }
@@ -213,91 +219,56 @@ function* studentWrites({ students }: Plan, generation: number, now: number, by:
     yield { table: 'roster_departure', row: [generation, person_id] }
     yield event('student.deactivated', person_id)
   }
-  for (const { personId, fields, digest, before, isNewPerson } of students.disabled()) {
-    yield isNewPerson ? newPerson(personId, now) : { changes: 'person', row: [personId, now] }
+}
+
+function* disabledWrites({ students }: Plan, writing: Writing): Generator<RowWrite> {
+  for (const student of students.disabled()) {
+    const { personId, before } = student
+    yield accountOf(student, writing.now)
     if (before) yield { closes: 'disabled_student', row: [personId, before.from_gen] }
-    yield { table: 'disabled_student', row: disabledRow(personId, fields, digest, generation) }
+    yield newVersion('disabled_student', student, writing)
   }
   for (const { person_id, from_gen } of students.noLongerDisabled()) {
     yield { closes: 'disabled_student', row: [person_id, from_gen] }
-    yield { changes: 'person', row: [person_id, now] }
+    yield { changes: 'person', row: [person_id, writing.now] }
   }
 }
 
-const newPerson = (id: string, now: number): RowWrite => ({
-  table: 'person',
-  row: [id, 'student', 'active', now, now],
-})
+const accountOf = (
+  { personId, isNewPerson }: { readonly personId: string; readonly isNewPerson: boolean },
+  now: number,
+): RowWrite =>
+  isNewPerson
+    ? { table: 'person', row: [personId, 'student', 'active', now, now] }
+    : { changes: 'person', row: [personId, now] }
+
+/** A student instead of the version before, or for the first time. Sessions end if the address changes. */
+export function* versionWrites(
+  student: NewVersion,
+  before: StudentVersion | null,
+  writing: Writing,
+): Generator<RowWrite> {
+  const { personId, fields } = student
+  if (before) yield { closes: 'student', row: [personId, before.from_gen] }
+  if (before && before.email_key !== fields.email_key)
+    yield { table: 'roster_departure', row: [writing.generation, personId] }
+  yield newVersion('student', student, writing)
+}
 
 /** A correction loses the fields in which the file now agrees. */
-function* correctionWrites({ personId, correction }: NextStudent, generation: number): Generator<RowWrite> {
+function* correctionOf({ correction }: NextStudent, generation: number): Generator<RowWrite> {
   if (!correction) return
   const { row, left } = correction
   if (left && left.email === row.email && left.firstname === row.firstname && left.lastname === row.lastname)
     return
-  yield { closes: 'roster_correction', row: [personId, row.from_gen] }
-  if (left) yield { table: 'roster_correction', row: correctionRow(personId, generation, left, row) }
+  yield* correctionWrites(row, left && { ...row, ...left, from_gen: generation })
 }
 
-/**
- * The rows of the file, sorted by the first two characters in which ids differ: an index that grows mostly at one place
- * is written many times faster.
- */
-function* inOrderOfIds({ incoming }: Plan['next']['enrolment']): Generator<number> {
-  const { ids } = incoming.table
-  const start = ids.size === 0 ? 0 : commonLength(ids)
-  const keyAt = (row: number) => {
-    const id = ids.at(row)
-    return ((id.charCodeAt(start) & 0xff) << 8) | (id.charCodeAt(start + 1) & 0xff)
-  }
-  // Where the rows of each key begin.
-  const places = new Uint32Array(keysMax + 1)
-  for (const row of incoming.rows()) places[keyAt(row) + 1]!++
-  for (let key = 0; key < keysMax; key++) places[key + 1]! += places[key]!
-  const sorted = new Uint32Array(places[keysMax]!)
-  for (const row of incoming.rows()) sorted[places[keyAt(row)]!++] = row
-  yield* sorted
-}
-
-const keysMax = 2 ** 16
-
-function commonLength(ids: Ids): number {
-  const first = ids.at(0)
-  let length = first.length
-  for (let number = 1; number < ids.size && length > 0; number++) {
-    const id = ids.at(number)
-    if (id.startsWith(first.slice(0, length))) continue
-    length = 0
-    while (id[length] === first[length]) length++
-  }
-  return length
-}
-
-export function correctionRow(
-  personId: string,
-  generation: number,
-  { email, firstname, lastname }: Corrected,
-  { actor, corrected_at }: Pick<CorrectionRow, 'actor' | 'corrected_at'>,
-): Value[] {
-  return [personId, generation, email, firstname, lastname, actor, corrected_at]
-}
-
-export function studentRow(
-  personId: string,
-  fields: StudentFields,
-  digest: string,
-  generation: number,
-  now: number,
-): Value[] {
-  const { sourced_id, email, email_key, firstname, lastname, preferred_name, pronouns } = fields
-  const { student_number, year, school_id, school_name } = fields
-  const names = [firstname, folded(firstname), lastname, folded(lastname), preferred_name, pronouns]
-  const school = [student_number, year, school_id, school_name]
-  return [personId, generation, sourced_id, digest, email, email_key, ...names, ...school, now]
-}
-
-function disabledRow(personId: string, fields: StudentFields, digest: string, generation: number): Value[] {
-  const { sourced_id, email, email_key, firstname, lastname, student_number, year } = fields
-  const names = [firstname, folded(firstname), lastname, folded(lastname)]
-  return [personId, generation, sourced_id, digest, email, email_key, ...names, student_number, year]
+/** `null`: none. */
+export function* correctionWrites(
+  before: CorrectionRow | null,
+  after: CorrectionRow | null,
+): Generator<RowWrite> {
+  if (before) yield { closes: 'roster_correction', row: [before.person_id, before.from_gen] }
+  if (after) yield newCorrection(after)
 }
