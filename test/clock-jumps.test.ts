@@ -1,10 +1,10 @@
 /** Somebody sets the clock of the machine while the service runs: durations within a process stay as long as they are. */
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { Refusals } from '../src/identity/limits/refusals.ts'
 import { SigningKeys } from '../src/identity/session/keys.ts'
 import { Drops } from '../src/messages/mail/drops.ts'
 import { MemoryBuckets, memoryPolicies } from '../src/platform/http/limits.ts'
+import { Refusals } from '../src/platform/http/refusals.ts'
 import { byOperator } from '../src/platform/lib/by.ts'
 import { hour, minute, second, systemClock } from '../src/platform/lib/clock.ts'
 import { secretsFrom } from '../src/platform/lib/secret.ts'

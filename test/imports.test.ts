@@ -151,7 +151,7 @@ test('Stores import db/db.ts, columns, errors, lib, events and what an account i
         top(one.from) === top(one.to) &&
         (one.typeOnly || isRules(one.to) || (isStore(one.to) && dirname(one.from) === dirname(one.to)))
       ) &&
-      !/^(platform\/db\/(db|decision)\.ts|(\w+\/)*columns\.ts|(errors|roles)\.ts|messages\/events\/events\.ts|identity\/people\/(people|in-roster)\.ts|platform\/lib\/.*)$/.test(
+      !/^(platform\/db\/(db|decision|limits)\.ts|(\w+\/)*columns\.ts|(errors|roles)\.ts|messages\/events\/events\.ts|identity\/people\/(people|in-roster)\.ts|platform\/lib\/.*)$/.test(
         one.to,
       ),
   )

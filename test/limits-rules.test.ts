@@ -3,20 +3,17 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import {
-  type CodeAsk,
-  type CodeCounts,
-  codeFreeAt,
-  quotasOf,
-  takeCode,
-} from '../src/identity/limits/codes.ts'
-import {
   type AnswerCounts,
   attacksBegunBy,
   isCalm,
   needsLongerCode,
 } from '../src/identity/limits/guessing.ts'
+import { type CodeAsk, inboxBucket, limitsOfCode } from '../src/identity/limits/policies.ts'
 import { day, hour, minute, second } from '../src/platform/lib/clock.ts'
 import {
+  allFreeAt,
+  type Counts,
+  countAfter,
   freeAt,
   isEmpty,
   left,
@@ -26,7 +23,6 @@ import {
   refillMs,
   type Window,
   windowsFreeAt,
-  windowsHaveRoom,
   withTime,
 } from '../src/platform/lib/limit.ts'
 
@@ -63,11 +59,6 @@ describe('A window', () => {
   for (const [what, windows, times, freeIn] of cases)
     test(what, () => {
       assert.equal(Math.max(0, windowsFreeAt(windows, times) - start), freeIn)
-      assert.equal(windowsHaveRoom(windows, times, start), freeIn === 0)
-      if (freeIn > 0) {
-        assert.equal(windowsHaveRoom(windows, times, start + freeIn - 1), false)
-        assert.equal(windowsHaveRoom(windows, times, start + freeIn), true)
-      }
     })
 
   test('keeps as many times as its largest maximum', () => {
@@ -92,7 +83,7 @@ describe('A window', () => {
           const isFree = windows.every(
             ({ max, windowMs }) => taken.filter((at) => at > now - windowMs).length < max,
           )
-          assert.equal(windowsHaveRoom(windows, times, now), isFree)
+          assert.equal(windowsFreeAt(windows, times) <= now, isFree)
           if (!isFree) continue
           times = withTime(windows, times, now)
           taken.push(now)
@@ -163,52 +154,58 @@ describe('A bucket', () => {
 
 describe('A code', () => {
   const ask: CodeAsk = { inbox: 'inbox', network: 'network', device: null, moverId: null }
-  const none: CodeCounts = { inboxFullAt: 0, times: new Map(), isKnown: false }
+  const none = { counts: new Map<string, string>(), isKnown: false }
   const emptyInbox = start + 20 * 24 * minute
+  const { key: inboxKey } = inboxBucket('inbox')
+  const inboxFullAt = (at: number) => ({ counts: new Map([[inboxKey, String(at)]]) })
+  type State = { readonly counts: Counts; readonly isKnown: boolean }
+  const codeFreeAt = (ask: CodeAsk, { counts, isKnown }: State) =>
+    allFreeAt(limitsOfCode(ask, isKnown).own, counts)
+  /** What the rows hold after a code was taken; null if a limit has no room. */
+  const takeCode = (ask: CodeAsk, state: State, now: number) =>
+    codeFreeAt(ask, state) > now
+      ? null
+      : limitsOfCode(ask, state.isKnown).own.map(
+          (limit) => [limit.key, String(countAfter(limit, state.counts, now))] as const,
+        )
   const pair = 'inbox:network'
-  const times = (key: string, ...ages: number[]) => ({ times: new Map([[key, kept(...ages)]]) })
+  const times = (key: string, ...ages: number[]) => ({ counts: new Map([[key, kept(...ages)]]) })
   const some = (count: number, age = 0) => Array.from({ length: count }, () => age)
 
-  const cases: readonly [what: string, ask: Partial<CodeAsk>, counts: Partial<CodeCounts>, freeIn: number][] =
+  const cases: readonly [what: string, ask: Partial<CodeAsk>, state: Partial<State>, freeIn: number][] = [
+    ['for an unknown inbox', {}, {}, 0],
+    ['the fifth of a pair', {}, times(pair, ...some(4)), 0],
+    ['the sixth of a pair', {}, times(pair, ...some(5)), 15 * minute],
+    ['the sixth, as the first is 14 minutes old', {}, times(pair, ...some(4), 14 * minute), minute],
+    ['the sixth, after 15 minutes', {}, times(pair, ...some(4), 15 * minute), 0],
+    ['for an inbox that strangers used up', {}, inboxFullAt(emptyInbox), 24 * minute],
+    ['for that inbox, a minute before', {}, inboxFullAt(emptyInbox - 23 * minute), minute],
+    ['for that inbox, when it has one again', {}, inboxFullAt(emptyInbox - 24 * minute), 0],
+    ['for that inbox from a known network', {}, { ...inboxFullAt(emptyInbox), isKnown: true }, 0],
+    ['for that inbox from a known device', { device: 'd' }, inboxFullAt(emptyInbox), 0],
+    ['from a known network, the sixth', {}, { ...times(pair, ...some(5)), isKnown: true }, 15 * minute],
+    ['from a device whose network used up its pair', { device: 'd' }, times(pair, ...some(5)), 0],
+    ['the sixth of a device', { device: 'd' }, times('device:d', ...some(5)), 15 * minute],
+    ['the 41st of a device in a day', { device: 'd' }, times('device:d', ...some(40, hour)), 23 * hour],
+    ['the 40th of a device in a day', { device: 'd' }, times('device:d', ...some(39, hour)), 0],
+    ['the 21st of all devices', { device: 'd' }, times('devices:inbox', ...some(20)), 15 * minute],
     [
-      ['for an unknown inbox', {}, {}, 0],
-      ['the fifth of a pair', {}, times(pair, ...some(4)), 0],
-      ['the sixth of a pair', {}, times(pair, ...some(5)), 15 * minute],
-      ['the sixth, as the first is 14 minutes old', {}, times(pair, ...some(4), 14 * minute), minute],
-      ['the sixth, after 15 minutes', {}, times(pair, ...some(4), 15 * minute), 0],
-      ['for an inbox that strangers used up', {}, { inboxFullAt: emptyInbox }, 24 * minute],
-      ['for that inbox, a minute before', {}, { inboxFullAt: emptyInbox - 23 * minute }, minute],
-      ['for that inbox, when it has one again', {}, { inboxFullAt: emptyInbox - 24 * minute }, 0],
-      ['for that inbox from a known network', {}, { inboxFullAt: emptyInbox, isKnown: true }, 0],
-      ['for that inbox from a known device', { device: 'd' }, { inboxFullAt: emptyInbox }, 0],
-      ['from a known network, the sixth', {}, { ...times(pair, ...some(5)), isKnown: true }, 15 * minute],
-      ['from a device whose network used up its pair', { device: 'd' }, times(pair, ...some(5)), 0],
-      ['the sixth of a device', { device: 'd' }, times('device:d', ...some(5)), 15 * minute],
-      ['the 41st of a device in a day', { device: 'd' }, times('device:d', ...some(40, hour)), 23 * hour],
-      ['the 40th of a device in a day', { device: 'd' }, times('device:d', ...some(39, hour)), 0],
-      ['the 21st of all devices', { device: 'd' }, times('devices:inbox', ...some(20)), 15 * minute],
-      [
-        'the 161st of all devices in a day',
-        { device: 'd' },
-        times('devices:inbox', ...some(160, hour)),
-        23 * hour,
-      ],
-      ['the tenth of a mover', { moverId: 'm' }, times('mover:m', ...some(9)), 0],
-      ['the eleventh of a mover', { moverId: 'm' }, times('mover:m', ...some(10)), 15 * minute],
-      ['the 21st of a mover in a day', { moverId: 'm' }, times('mover:m', ...some(20, hour)), 23 * hour],
-      [
-        'of a mover, with a device',
-        { moverId: 'm', device: 'd' },
-        times('mover:m', ...some(10)),
-        15 * minute,
-      ],
-      ['of another mover', { moverId: 'other' }, times('mover:m', ...some(10)), 0],
-    ]
-  for (const [what, asks, counts, freeIn] of cases)
+      'the 161st of all devices in a day',
+      { device: 'd' },
+      times('devices:inbox', ...some(160, hour)),
+      23 * hour,
+    ],
+    ['the tenth of a mover', { moverId: 'm' }, times('mover:m', ...some(9)), 0],
+    ['the eleventh of a mover', { moverId: 'm' }, times('mover:m', ...some(10)), 15 * minute],
+    ['the 21st of a mover in a day', { moverId: 'm' }, times('mover:m', ...some(20, hour)), 23 * hour],
+    ['of a mover, with a device', { moverId: 'm', device: 'd' }, times('mover:m', ...some(10)), 15 * minute],
+    ['of another mover', { moverId: 'other' }, times('mover:m', ...some(10)), 0],
+  ]
+  for (const [what, asks, some, freeIn] of cases)
     test(what, () => {
       const [whole, state] = [
         { ...ask, ...asks },
-        { ...none, ...counts },
+        { ...none, ...some },
       ]
       const taken = takeCode(whole, state, start)
       assert.equal(taken === null, freeIn > 0)
@@ -219,22 +216,23 @@ describe('A code', () => {
         return
       }
       const isStranger = whole.device === null && !state.isKnown
-      assert.equal(taken.inboxFullAt !== null, isStranger)
-      assert.deepEqual(
-        taken.times.map(({ key }) => key),
-        quotasOf(whole).map(({ key }) => key),
-      )
-      for (const { key, times, isNew } of taken.times) {
-        assert.ok(times.startsWith(String(start)))
-        assert.equal(isNew, !state.times.has(key))
-      }
+      assert.equal(new Map(taken).has(inboxKey), isStranger)
+      for (const [key, count] of taken)
+        if (key === inboxKey)
+          assert.equal(Number(count), Math.max(start, Number(state.counts.get(key) ?? 0)) + 24 * minute)
+        else assert.ok(count.startsWith(String(start)))
     })
 
   test('counts where it belongs', () => {
-    const keys = (asks: Partial<CodeAsk>) => quotasOf({ ...ask, ...asks }).map(({ key }) => key)
-    assert.deepEqual(keys({}), ['inbox:network'])
+    const keys = (asks: Partial<CodeAsk>, isKnown = false) =>
+      limitsOfCode({ ...ask, ...asks }, isKnown).own.map(({ key }) => key)
+    assert.deepEqual(keys({}), ['inbox:network', inboxKey])
+    assert.deepEqual(limitsOfCode(ask, false).shared.length, 1)
+    assert.deepEqual(limitsOfCode(ask, true).shared, [])
+    assert.deepEqual(limitsOfCode({ ...ask, device: 'd' }, false).shared, [])
+    assert.deepEqual(keys({}, true), ['inbox:network'])
     assert.deepEqual(keys({ device: 'd' }), ['devices:inbox', 'device:d'])
-    assert.deepEqual(keys({ moverId: 'm' }), ['mover:m', 'inbox:network'])
+    assert.deepEqual(keys({ moverId: 'm' }), ['mover:m', 'inbox:network', inboxKey])
     assert.deepEqual(keys({ moverId: 'm', device: 'd' }), ['mover:m', 'devices:inbox', 'device:d'])
   })
 
@@ -251,24 +249,20 @@ describe('A code', () => {
     })
     fc.assert(
       fc.property(fc.array(step, { minLength: 50, maxLength: 150 }), (steps) => {
-        let counts = none
+        let counts: Counts = new Map()
         let now = start
         const given: (CodeAsk & { at: number })[] = []
         for (const { pause, ...who } of steps) {
           now += pause
           const whole = { ...ask, ...who }
           // 'a' is known from the tenth code on.
-          counts = { ...counts, isKnown: who.network === 'a' && given.length >= 10 }
-          const taken = takeCode(whole, counts, now)
-          assert.equal(taken === null, codeFreeAt(whole, counts) > now)
+          const state = { counts, isKnown: who.network === 'a' && given.length >= 10 }
+          const taken = takeCode(whole, state, now)
+          assert.equal(taken === null, codeFreeAt(whole, state) > now)
           if (!taken) continue
-          const after = taken.times.map(({ key, times }) => [key, times] as const)
-          counts = {
-            ...counts,
-            inboxFullAt: taken.inboxFullAt ?? counts.inboxFullAt,
-            times: new Map([...counts.times, ...after]),
-          }
-          given.push({ ...whole, at: now, ...(taken.inboxFullAt === null && { network: 'known' }) })
+          counts = new Map([...counts, ...taken])
+          const isCharged = taken.some(([key]) => key === inboxKey)
+          given.push({ ...whole, at: now, ...(!isCharged && { network: 'known' }) })
         }
         const most = (ms: number, which: (one: CodeAsk) => boolean) =>
           mostWithin(

@@ -53,14 +53,17 @@ const limits: Part = (db, round) => {
   const participants = { inbox: 'inbox', askedFrom: one!, answeredFrom: other! }
   const caller = (name: string) => ({ network: networkOf(name), requestId: null, noteLimit() {} })
   const ask = { inbox: 'inbox', network: one!, device: null, moverId: round % 3 ? null : 'mover' }
-  const code = decision(all.codeAsks(ask, now), ({ counts }) => ({
-    writes: codeTaken(ask, counts, now) ?? [],
+  const code = decision(all.codeAsks(ask, now), ({ state }) => ({
+    writes: codeTaken(ask, state, now) ?? [],
     result: null,
   }))
-  const wrong = decision(all.wrongAsks('none', other!, now), () => ({
-    writes: all.wrongAnswer(participants, now),
-    result: null,
-  }))
+  const wrong = decision(
+    all.answerAsks({ challengeId: 'none', answeredFrom: other!, waits: true }, now),
+    () => ({
+      writes: all.wrongAnswer(participants, now),
+      result: null,
+    }),
+  )
   return [
     db.decide(wrong),
     all.signedIn('code', participants, now),

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { fullOf, takeEach } from '../src/identity/limits/codes.ts'
 import { type StrangersMail, strangersMails, strangersQuotas } from '../src/identity/limits/policies.ts'
 import {
   type Admission,
@@ -16,6 +15,7 @@ import {
   sessionToName,
 } from '../src/messages/mail/rules.ts'
 import { day, hour, minute } from '../src/platform/lib/clock.ts'
+import { countAfter, hasRoom } from '../src/platform/lib/limit.ts'
 
 const start = Date.parse('2026-11-19T08:00:00Z')
 
@@ -137,6 +137,14 @@ describe('The event of a failed mail', () => {
     })
 })
 
+/** The first limit that has no room, with the times of each by its name. */
+function fullOf(mail: StrangersMail, times: { readonly [Name in Limit]?: string }): Limit | null {
+  const full = strangersQuotas(mail).find(
+    (quota) => !hasRoom(quota, new Map([[quota.key, times[quota.name] ?? '']]), start),
+  )
+  return full?.name ?? null
+}
+
 const mailTo = (to: Partial<StrangersMail> = {}): StrangersMail => ({
   inbox: 'inbox',
   domain: 'domain',
@@ -163,9 +171,7 @@ describe('Mails to strangers', () => {
   ]
   for (const [what, to, name, max, windowMs] of perHour)
     test(`${what} are ${max} in ${windowMs / hour} h`, () => {
-      const quotas = strangersQuotas(mailTo(to))
-      const full = (n: number, age: number) =>
-        fullOf(quotas, { [name]: { times: String(start - age).repeat(n) } }, start)
+      const full = (n: number, age: number) => fullOf(mailTo(to), { [name]: String(start - age).repeat(n) })
       assert.equal(full(max - 1, 0), null)
       assert.equal(full(max, 0), name)
       assert.equal(full(max, windowMs - 1), name)
@@ -173,16 +179,20 @@ describe('Mails to strangers', () => {
     })
 
   test('without a code do not count for the inbox', () => {
-    assert.deepEqual(Object.keys(strangersQuotas(mailTo({ hasCode: false }))), ['service', 'domain'])
+    const quotas = strangersQuotas(mailTo({ hasCode: false }))
+    assert.deepEqual(
+      quotas.map(({ name }) => name),
+      ['service', 'domain'],
+    )
   })
 
   test('are refused for the inbox first, because waiting does not help there', () => {
-    const all = { times: String(start).repeat(2_000) }
-    const counts = { inbox: all, service: all, domain: all }
-    assert.equal(fullOf(strangersQuotas(mailTo()), counts, start), 'inbox')
-    assert.equal(fullOf(strangersQuotas(mailTo({ hasCode: false })), counts, start), 'service')
-    assert.equal(fullOf(strangersQuotas(mailTo()), { ...counts, inbox: { times: '' } }, start), 'service')
-    assert.equal(fullOf(strangersQuotas(mailTo()), { domain: all }, start), 'domain')
+    const all = String(start).repeat(2_000)
+    const times = { inbox: all, service: all, domain: all }
+    assert.equal(fullOf(mailTo(), times), 'inbox')
+    assert.equal(fullOf(mailTo({ hasCode: false }), times), 'service')
+    assert.equal(fullOf(mailTo(), { ...times, inbox: '' }), 'service')
+    assert.equal(fullOf(mailTo(), { domain: all }), 'domain')
   })
 
   test('are never more than they may be in any hour, or in any day to one inbox', () => {
@@ -203,13 +213,10 @@ describe('Mails to strangers', () => {
           for (let i = 0; i < count; i++) {
             const to = { inbox: `inbox${i % inboxes}`, domain: `domain${domain}`, isKnown: domain === 0 }
             const quotas = strangersQuotas({ ...to, hasCode })
-            const counts = Object.fromEntries(
-              Object.entries(quotas).map(([name, { key }]) => [name, { times: rows.get(key) ?? '' }]),
-            )
-            if (fullOf(quotas, counts, now) !== null) continue
-            for (const { key, times } of takeEach(quotas, counts, now)) {
-              rows.set(key, times)
-              taken.set(key, [...(taken.get(key) ?? []), now])
+            if (!quotas.every((quota) => hasRoom(quota, rows, now))) continue
+            for (const quota of quotas) {
+              rows.set(quota.key, String(countAfter(quota, rows, now)))
+              taken.set(quota.key, [...(taken.get(quota.key) ?? []), now])
             }
           }
         }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, suite, test } from 'node:test'
-import { Refusals } from '../src/identity/limits/refusals.ts'
+import { Refusals } from '../src/platform/http/refusals.ts'
 import { minute } from '../src/platform/lib/clock.ts'
 import { Authenticator } from './support/authenticator.ts'
 import { endProcesses, type ServingChild, serveStore } from './support/child.ts'

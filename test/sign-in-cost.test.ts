@@ -45,7 +45,7 @@ for (const engine of engines)
     assert.deepEqual(ours(), [read, decision(10), transaction(1), read, transaction(2)])
     const body = { email, otp_code: code, sessionId }
     assert.equal((await service.post('/veterinarian/validate-otp', body, headers)).status, 200)
-    assert.deepEqual(ours().slice(5), [read, decision(8), ['unsynced', 4]])
+    assert.deepEqual(ours().slice(5), [read, decision(8), ['unsynced', 5]])
   })
 
 for (const engine of engines)

@@ -32,7 +32,9 @@ const targets = [
   'src/messages/mail/outbox.ts',
   'src/messages/mail/store.ts',
   'src/identity/limits/*.ts',
+  'src/platform/db/limits.ts',
   'src/platform/http/limits.ts',
+  'src/platform/http/refusals.ts',
 ]
 const resultsFile = join(root, 'test/output/mutation.json')
 /** Tests wait more than they work. */

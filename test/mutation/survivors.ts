@@ -11,8 +11,8 @@ export const explained: readonly {
     why: 'If no key is due for deletion, none is deleted.',
   },
   {
-    file: 'src/identity/limits/store.ts',
-    line: 'where key in ($1, $4) and full_at > $5',
+    file: 'src/platform/db/limits.ts',
+    line: 'where key = $2 and full_at > $3',
     why: 'A bucket that becomes full at this very millisecond counts as full either way.',
   },
   {
@@ -84,7 +84,7 @@ export const explained: readonly {
     why: 'The session is then read again, and its tokens are the same.',
   },
   {
-    file: 'src/identity/limits/refusals.ts',
+    file: 'src/platform/http/refusals.ts',
     line: 'now - known.since < withinMs',
     to: '<=',
     why: 'Whether refusals are counted for ten minutes or a millisecond longer makes no difference.',

@@ -9,41 +9,35 @@
  */
 import { day, hour, minute } from '../../platform/lib/clock.ts'
 
+/** The inbox of a code, and the networks that asked for it and answered. */
+export interface Participants {
+  readonly inbox: string
+  readonly askedFrom: string
+  readonly answeredFrom: string
+}
+
 export const attackedKinds = ['address', 'network', 'service'] as const
-type AttackedKind = (typeof attackedKinds)[number]
-
-/** Wrong and right answers of the whole service. */
-export interface ServiceCounts {
-  readonly wrong_hour: number
-  readonly wrong_day: number
-  readonly right_hour: number
-  readonly right_day: number
-}
-
-/** Wrong answers to the codes of an inbox, and of the networks that take part. */
-export interface GuessCounts extends ServiceCounts {
-  readonly inbox_hour: number
-  readonly inbox_day: number
-  readonly asked_ten_minutes: number
-  readonly asked_day: number
-}
-
-export interface AnswerCounts extends GuessCounts {
-  readonly answered_ten_minutes: number
-  readonly answered_day: number
-}
 
 /** Wrong answers that have just reached a threshold. */
 export interface Attack {
-  readonly on: AttackedKind
+  readonly on: (typeof attackedKinds)[number]
   /** The attacking network, or the one that gave the last wrong answer. */
   readonly network: string
   readonly wrongCodes: number
   readonly withinMinutes: number
 }
 
+type Numbers<Name extends string> = { readonly [N in Name]: number }
+/** Wrong and right answers of the whole service. */
+export type ServiceCounts = Numbers<'wrong_hour' | 'wrong_day' | 'right_hour' | 'right_day'>
+/** Also wrong answers to the codes of an inbox, and to those that a network asked for. */
+export type GuessCounts = ServiceCounts &
+  Numbers<'inbox_hour' | 'inbox_day' | 'asked_ten_minutes' | 'asked_day'>
+/** Also those that a network gave. */
+export type AnswerCounts = GuessCounts & Numbers<'answered_ten_minutes' | 'answered_day'>
+
 interface Threshold {
-  readonly on: AttackedKind
+  readonly on: Attack['on']
   readonly count: keyof AnswerCounts
   readonly max: number
   readonly withinMs: number
@@ -100,7 +94,7 @@ export const needsLongerCode = (counts: GuessCounts, openChallenges: number) =>
 /** The thresholds that one more wrong answer reaches. */
 export function attacksBegunBy(
   before: AnswerCounts,
-  { askedFrom, answeredFrom }: { askedFrom: string; answeredFrom: string },
+  { askedFrom, answeredFrom }: Omit<Participants, 'inbox'>,
 ): Attack[] {
   const isOne = askedFrom === answeredFrom
   return thresholds.flatMap((one) => {
@@ -111,20 +105,12 @@ export function attacksBegunBy(
   })
 }
 
-export interface ServiceState {
-  readonly wrongLastHour: number
-  readonly wrongLastDay: number
-  /** From this many on, the whole service counts as attacked. */
-  readonly hourThreshold: number
-  readonly dayThreshold: number
-  readonly underAttack: boolean
-}
-
-export function stateOfService(counts: ServiceCounts): ServiceState {
+export function stateOfService(counts: ServiceCounts) {
   const [inHour, inDay] = ofService
   return {
     wrongLastHour: counts.wrong_hour,
     wrongLastDay: counts.wrong_day,
+    /** From this many on, the whole service counts as attacked. */
     hourThreshold: maxOf(inHour!, counts),
     dayThreshold: maxOf(inDay!, counts),
     underAttack: !isCalm(counts),

@@ -1,94 +1,57 @@
 /**
  * Limits on codes, validations and registrations, shared by all processes and kept across restarts. All of them are
- * listed in policies.ts.
+ * listed in policies.ts; their arithmetic is in lib/limit.ts.
  *
  * What strangers share (a network, the wider ones around it, the service) is taken before the action, narrowest first.
  * What belongs to one inbox or person is taken in the decision of the action, so an action that fails charges nobody.
  * A successful sign-in is refunded afterwards. Limits kept in memory are in http/limits.ts.
  */
-
 import type { AppError } from '../../errors.ts'
 import { type Db, inTurn, readNow, type Statement } from '../../platform/db/db.ts'
-import { type Ask, decision, type Step } from '../../platform/db/decision.ts'
+import { type Asks, decision, type Step } from '../../platform/db/decision.ts'
+import {
+  countsIn,
+  giveBack,
+  lockLimit,
+  readCounts,
+  takeFromBuckets,
+  takeOne,
+} from '../../platform/db/limits.ts'
 import { type BucketPolicy, bucketState, type Caller, tooManyRequests } from '../../platform/lib/bucket.ts'
 import type { FailureLog } from '../../platform/lib/failure.ts'
-import { freeAt, isEmpty, windowsFreeAt, windowsHaveRoom, withTime } from '../../platform/lib/limit.ts'
-import { type CodeAsk, type CodeCounts, codeFreeAt, fullOf, isStranger, takeCode, takeEach } from './codes.ts'
+import { allFreeAt, type Counts, fullAtIn, hasRoom, left } from '../../platform/lib/limit.ts'
+import { isCalm, type Participants, type ServiceCounts, stateOfService } from './guessing.ts'
 import {
-  type AnswerCounts,
-  type GuessCounts,
-  isCalm,
-  type ServiceCounts,
-  type ServiceState,
-  stateOfService,
-} from './guessing.ts'
-import {
-  type Bucket,
   bucketOf,
+  type CodeAsk,
+  limitsOfCode,
   networkBuckets,
   networkPolicies,
-  refillTimes,
   type StrangersMail,
+  type StrangersQuota,
   secretQuota,
   serviceBucket,
   servicePolicies,
   strangersQuotas,
 } from './policies.ts'
 import {
+  type CodeCounts,
   countRight,
   countWrong,
-  fullAtOf,
-  giveBack,
-  inboxesKnownAt,
-  lockQuota,
   locksOfCode,
   lockWrongAnswers,
   pruneLimits,
   readAnswerCounts,
-  readBucket,
   readCodeCounts,
   readGuessCounts,
+  readNetwork,
   readServiceCounts,
   rememberNetwork,
-  takeFromBuckets,
-  timesOf,
-  writeCode,
-  writeQuota,
-  wrongFrom,
 } from './store.ts'
 
-export type { CodeAsk } from './codes.ts'
-export {
-  type Attack,
-  attackedKinds,
-  attacksBegunBy,
-  isQuiet,
-  needsLongerCode,
-  type ServiceState,
-} from './guessing.ts'
-export { limitNames, networkPolicies, servicePolicies, strangersMails } from './policies.ts'
+export { type Attack, attackedKinds, attacksBegunBy, isQuiet, needsLongerCode } from './guessing.ts'
+export { type CodeAsk, limitNames, networkPolicies, servicePolicies, strangersMails } from './policies.ts'
 export { forgetNetworks } from './store.ts'
-
-type CodeAsks = {
-  readonly inboxLock?: Ask<unknown>
-  readonly moverLock?: Ask<unknown>
-  readonly counts?: Ask<CodeCounts>
-  readonly guesses?: Ask<GuessCounts | undefined>
-}
-
-type AnswerAsks = {
-  readonly service?: Ask<ServiceCounts | undefined>
-  readonly wrongLock?: Ask<unknown>
-  readonly wrong?: Ask<AnswerCounts | undefined>
-  readonly exhausted?: Ask<{ full_at: number } | undefined>
-}
-
-/** The inbox of a code, and the networks that asked for it and answered. */
-export interface Participants {
-  readonly inbox: string
-  readonly askedFrom: string
-  readonly answeredFrom: string
-}
 
 export class Limits {
   readonly #db: Db
@@ -111,34 +74,23 @@ export class Limits {
     now: number,
     ...steps: Step<T>[]
   ): Promise<T | undefined> {
-    const buckets = this.#enabled ? networkBuckets(policy, caller.network) : []
-    const all = service && this.#enabled ? [...buckets, serviceBucket(service)] : buckets
-    const [own] = all
-    if (!own) return inTurn(this.#db, steps)
-    let ownFullAt: number | undefined
+    if (!this.#enabled) return inTurn(this.#db, steps)
+    const networks = networkBuckets(policy, caller.network)
+    const all = service ? [...networks, serviceBucket(service)] : networks
+    let taken: Counts | null = null
     const take: Step<undefined> = {
       take: takeFromBuckets(all, now),
       judge(rows) {
         const refused = rows.length < all.length
-        ownFullAt = refused ? undefined : Number(rows.find(({ key }) => key === own.key)!.full_at)
+        taken = refused ? null : countsIn(rows)
         return { result: undefined, refused }
       },
     }
     const result = await this.#db.decide(take, ...steps)
-    if (ownFullAt === undefined) throw await this.#refusal(policy, all, caller, now)
-    caller.noteLimit(bucketState(policy, ownFullAt, now))
+    const counts = taken ?? (await readNow(this.#db, readCounts(all)))
+    caller.noteLimit(bucketState(policy, fullAtIn(counts, networks[0]!), now))
+    if (taken === null) throw tooManyRequests(policy.name, allFreeAt(all, counts) - now, 'Too many requests.')
     return result
-  }
-
-  async #refusal(
-    policy: BucketPolicy,
-    buckets: readonly Bucket[],
-    caller: Caller,
-    now: number,
-  ): Promise<AppError> {
-    const fullAts = await fullAtOf(this.#db, buckets)
-    caller.noteLimit(bucketState(policy, fullAts[0]!, now))
-    return tooManyRequests(policy.name, freeAtOf(buckets, fullAts), now, 'Too many requests.')
   }
 
   /** Takes one from a bucket of the whole service; false if it is empty. */
@@ -151,8 +103,9 @@ export class Limits {
   /** Reports what is left without taking anything. */
   async show(policy: BucketPolicy, caller: Caller, now: number): Promise<void> {
     if (!this.#enabled) return
-    const [fullAt] = await fullAtOf(this.#db, [bucketOf(policy, caller.network.fingerprint)])
-    caller.noteLimit(bucketState(policy, fullAt!, now))
+    const own = bucketOf(policy, caller.network.fingerprint)
+    const counts = await readNow(this.#db, readCounts([own]))
+    caller.noteLimit(bucketState(policy, fullAtIn(counts, own), now))
   }
 
   /**
@@ -161,58 +114,56 @@ export class Limits {
    */
   async beforeCode(ask: CodeAsk, now: number): Promise<Step<null>[] | 'refused'> {
     if (!this.#enabled) return []
-    const counts = await readNow(this.#db, readCodeCounts(ask, now))
-    if (takeCode(ask, counts, now) === null) return 'refused'
-    if (!isStranger(ask, counts)) return []
-    const take = takeFromBuckets([serviceBucket(servicePolicies.codes)], now)
-    return [{ take, judge: ([taken]) => ({ result: null, refused: !taken }) }]
+    const state = await readNow(this.#db, readCodeCounts(ask, now))
+    if (codeTaken(ask, state, now) === null) return 'refused'
+    const { shared } = limitsOfCode(ask, state.isKnown)
+    if (shared.length === 0) return []
+    return [{ take: takeFromBuckets(shared, now), judge: ([taken]) => ({ result: null, refused: !taken }) }]
   }
 
-  /** For the decision that sends a code; nothing if there are no limits. */
-  codeAsks(ask: CodeAsk, now: number): CodeAsks {
-    if (!this.#enabled) return {}
+  /** For the decision that sends a code. */
+  codeAsks(ask: CodeAsk, now: number) {
     const guesses = readGuessCounts(ask.inbox, ask.network, now)
-    return { ...locksOfCode(ask), counts: readCodeCounts(ask, now), guesses }
-  }
-
-  /** For the decision about a right answer, which need not wait for wrong ones while the service is quiet. */
-  rightAsks(now: number): AnswerAsks {
-    return this.#enabled ? { service: readServiceCounts(now) } : {}
-  }
-
-  /** For the decision about any other answer. */
-  wrongAsks(challengeId: string, answeredFrom: string, now: number): AnswerAsks {
-    if (!this.#enabled) return {}
-    return {
-      wrongLock: lockWrongAnswers(now),
-      wrong: readAnswerCounts(challengeId, answeredFrom, now),
-      exhausted: readBucket(exhaustedEvents),
-    }
-  }
-
-  /** A wrong answer counts once for a network, even if it also asked for the code. */
-  wrongAnswer({ inbox, askedFrom, answeredFrom }: Participants, now: number): Statement[] {
-    return this.#enabled ? countWrong({ inbox, networks: [askedFrom, answeredFrom] }, now) : []
-  }
-
-  /** Takes an event of a used-up code, of which strangers can cause any number; null if there were enough of late. */
-  exhausted(bucket: { full_at: number } | undefined, now: number): Statement[] | null {
-    if (!this.#enabled) return []
-    return isEmpty(exhaustedEvents, bucket?.full_at ?? 0, now)
-      ? null
-      : [takeFromBuckets([exhaustedEvents], now)]
+    return this.#asks({ ...locksOfCode(ask), state: readCodeCounts(ask, now), guesses })
   }
 
   async codeRefusal(ask: CodeAsk, now: number): Promise<AppError> {
-    const service = serviceBucket(servicePolicies.codes)
-    const counts = await readNow(this.#db, readCodeCounts(ask, now))
-    const ofService = isStranger(ask, counts) ? freeAtOf([service], await fullAtOf(this.#db, [service])) : 0
+    const { counts, isKnown } = await readNow(this.#db, readCodeCounts(ask, now))
+    const { own, shared } = limitsOfCode(ask, isKnown)
     return tooManyRequests(
       'codes',
-      Math.max(codeFreeAt(ask, counts), ofService),
-      now,
+      allFreeAt([...own, ...shared], counts) - now,
       'Too many codes were requested.',
     )
+  }
+
+  /**
+   * For the decision about an answer, which `waits` until the wrong ones before it are counted. A right one need not, while
+   * the service is quiet.
+   */
+  answerAsks(answer: { challengeId: string; answeredFrom: string; waits: boolean }, now: number) {
+    const { challengeId, answeredFrom, waits } = answer
+    return this.#asks({
+      service: waits ? undefined : readServiceCounts(now),
+      wrongLock: waits ? lockWrongAnswers(now) : undefined,
+      wrong: waits ? readAnswerCounts(challengeId, answeredFrom, now) : undefined,
+      exhausted: waits ? readCounts([exhaustedEvents]) : undefined,
+    })
+  }
+
+  /** Nothing is asked if there are no limits. */
+  #asks<A extends Asks>(asks: A): Partial<A> {
+    return this.#enabled ? asks : {}
+  }
+
+  wrongAnswer(participants: Participants, now: number): Statement[] {
+    return this.#enabled ? countWrong(participants, now) : []
+  }
+
+  /** Takes an event of a used-up code, of which strangers can cause any number; null if there were enough of late. */
+  exhausted(counts: Counts | undefined, now: number): Statement[] | null {
+    if (!counts) return []
+    return hasRoom(exhaustedEvents, counts, now) ? [takeFromBuckets([exhaustedEvents], now)] : null
   }
 
   /** Refunds a sign-in and remembers its network. The session has started, so a failure here is only logged. */
@@ -221,7 +172,7 @@ export class Limits {
     const { asking, answering } = refunded[way]
     try {
       await this.#db.unsynced([
-        giveBack([bucketOf(asking, askedFrom), bucketOf(answering, answeredFrom)], now),
+        ...giveBack([bucketOf(asking, askedFrom), bucketOf(answering, answeredFrom)], now),
         rememberNetwork(inbox, answeredFrom, now),
         // Last, because all sign-ins share these rows. Only codes can be guessed.
         ...(way === 'code' ? countRight(now) : []),
@@ -234,73 +185,62 @@ export class Limits {
   /** Refuses a network that gave too many wrong secrets for this client. */
   async clientRefusal(clientId: string, network: string, now: number): Promise<AppError | null> {
     if (!this.#enabled) return null
-    const quota = secretQuota(clientId, network)
-    const times = await timesOf(this.#db, quota)
-    if (windowsHaveRoom(quota.windows, times, now)) return null
-    return tooManyRequests('client', windowsFreeAt(quota.windows, times), now, 'Too many wrong secrets.')
+    const limits = [secretQuota(clientId, network)]
+    const freeAt = allFreeAt(limits, await readNow(this.#db, readCounts(limits)))
+    return freeAt <= now ? null : tooManyRequests('client', freeAt - now, 'Too many wrong secrets.')
   }
 
   async countWrongSecret(clientId: string, network: string, now: number): Promise<void> {
-    if (!this.#enabled || !(await this.takeOfService(servicePolicies.wrongSecrets, now))) return
-    const { key, windows } = secretQuota(clientId, network)
+    if (!(await this.takeOfService(servicePolicies.wrongSecrets, now)) || !this.#enabled) return
+    const quota = secretQuota(clientId, network)
     await this.#db.decide(
-      decision({ quota: lockQuota(key) }, ({ quota }) => ({
-        writes: windowsHaveRoom(windows, quota.times, now)
-          ? [writeQuota({ key, times: withTime(windows, quota.times, now), isNew: false }, now)]
-          : [],
+      decision({ counts: lockLimit(quota) }, ({ counts }) => ({
+        writes: hasRoom(quota, counts, now) ? [takeOne(quota, counts, now)] : [],
         result: null,
       })),
     )
   }
 
   /** What the limits know of a network. */
-  async networkState(network: string, now: number): Promise<NetworkState> {
-    const [last10Minutes, lastDay] = await wrongFrom(this.#db, network, now)
-    const policies = Object.values(networkPolicies)
-    const fullAts = await fullAtOf(
-      this.#db,
-      policies.map((policy) => bucketOf(policy, network)),
-    )
-    const { inboxes, seen_at } = await inboxesKnownAt(this.#db, network)
+  async networkState(network: string, now: number) {
+    const bucketOfNetwork = async (policy: BucketPolicy) => {
+      const bucket = bucketOf(policy, network)
+      const counts = await readNow(this.#db, readCounts([bucket]))
+      return { name: policy.name, burst: policy.burst, left: left(bucket, fullAtIn(counts, bucket), now) }
+    }
+    const { asked_ten_minutes, asked_day, inboxes, seen_at } = await readNetwork(this.#db, network, now)
     return {
-      wrongCodes: { last10Minutes, lastDay },
-      buckets: policies.map((policy, i) => ({
-        name: policy.name,
-        burst: policy.burst,
-        left: bucketState(policy, fullAts[i]!, now).remaining,
-      })),
+      wrongCodes: { last10Minutes: asked_ten_minutes, lastDay: asked_day },
+      buckets: await Promise.all(Object.values(networkPolicies).map(bucketOfNetwork)),
+      /** How many addresses have signed in from there in the last 90 days. */
       knownAddresses: inboxes,
       lastSignInAt: seen_at,
     }
   }
 
   sweep(now: number): Statement[] {
-    return pruneLimits(now, refillTimes)
-  }
-}
-
-type MailCounts = { readonly [Name in keyof ReturnType<typeof strangersQuotas>]?: { readonly times: string } }
-
-export function strangersMailLimits(mail: StrangersMail) {
-  const quotas = strangersQuotas(mail)
-  const { inbox, service, domain } = quotas
-  return {
-    locks: {
-      ...(inbox && { inbox: lockQuota(inbox.key) }),
-      service: lockQuota(service.key),
-      domain: lockQuota(domain.key),
-    },
-    full: (counts: MailCounts, now: number) => fullOf(quotas, counts, now),
-    take: (counts: MailCounts, now: number) =>
-      takeEach(quotas, counts, now).map((one) => writeQuota(one, now)),
+    return pruneLimits(now)
   }
 }
 
 /** The writes that take a code, or null if a limit has no room. Without counts there are no limits. */
-export function codeTaken(ask: CodeAsk, counts: CodeCounts | undefined, now: number): Statement[] | null {
-  if (!counts) return []
-  const taken = takeCode(ask, counts, now)
-  return taken && writeCode(ask, taken, now)
+export function codeTaken(ask: CodeAsk, state: CodeCounts | undefined, now: number): Statement[] | null {
+  if (!state) return []
+  const { counts, isKnown } = state
+  const { own } = limitsOfCode(ask, isKnown)
+  return allFreeAt(own, counts) > now ? null : own.map((limit) => takeOne(limit, counts, now))
+}
+
+export function strangersMailLimits(mail: StrangersMail) {
+  const quotas = strangersQuotas(mail)
+  type CountsOfEach = { readonly [Name in StrangersQuota['name']]?: Counts }
+  return {
+    locks: Object.fromEntries(quotas.map((quota) => [quota.name, lockLimit(quota)])),
+    full: (counts: CountsOfEach, now: number) =>
+      quotas.find((quota) => !hasRoom(quota, counts[quota.name]!, now))?.name ?? null,
+    take: (counts: CountsOfEach, now: number) =>
+      quotas.map((quota) => takeOne(quota, counts[quota.name]!, now)),
+  }
 }
 
 export const isCalmWith = (service: ServiceCounts | undefined) => !service || isCalm(service)
@@ -314,17 +254,7 @@ const refunded = {
 
 const exhaustedEvents = serviceBucket(servicePolicies.exhausted)
 
-/** When all of the buckets hold one again. */
-const freeAtOf = (buckets: readonly Bucket[], fullAts: readonly number[]) =>
-  Math.max(0, ...buckets.map((bucket, i) => freeAt(bucket, fullAts[i]!)))
-
-export interface NetworkState {
-  readonly wrongCodes: { readonly last10Minutes: number; readonly lastDay: number }
-  readonly buckets: readonly { readonly name: string; readonly burst: number; readonly left: number }[]
-  /** How many addresses have signed in from there in the last 90 days. */
-  readonly knownAddresses: number
-  readonly lastSignInAt: number | null
-}
+export type ServiceState = ReturnType<typeof stateOfService>
 
 export async function serviceState(db: Pick<Db, 'all'>, now: number): Promise<ServiceState> {
   return stateOfService((await readNow(db, readServiceCounts(now)))!)

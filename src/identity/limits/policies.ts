@@ -4,7 +4,7 @@
  */
 import { type BucketPolicy, type CallerNetwork, rateOf } from '../../platform/lib/bucket.ts'
 import { day, hour, minute } from '../../platform/lib/clock.ts'
-import { type Rate, refillMs, type Window } from '../../platform/lib/limit.ts'
+import { type Bucket, type Limit, type Quota, refillMs, type Window } from '../../platform/lib/limit.ts'
 
 /** For each network. Wider networks have several times as much. */
 export const networkPolicies = {
@@ -35,61 +35,32 @@ export const servicePolicies = {
 } as const satisfies Record<string, BucketPolicy>
 
 /** Codes for one inbox from all networks: 60 a day. A stranger who uses them up delays the owner by minutes, not a day. */
-const inboxPolicy = { name: 'inbox', burst: 20, refillPerMinute: 1 / 24 } as const satisfies BucketPolicy
+const inboxPolicy: BucketPolicy = { name: 'inbox', burst: 20, refillPerMinute: 1 / 24 }
 
-const codesPerDevice: readonly Window[] = [
-  { max: 5, windowMs: 15 * minute },
-  { max: 40, windowMs: day },
+/** Every limit that can refuse a request. */
+export const limitNames = [
+  ...Object.values(networkPolicies).map(({ name }) => name),
+  ...['client', 'service', 'codes', 'resends', 'network', 'session'],
 ]
+
+const within = (windowMs: number, max: number): Window => ({ max, windowMs })
+const codesPerDevice = [within(15 * minute, 5), within(day, 40)]
 /** All devices of an inbox together: every sign-in without a device token creates a device, and devices live long. */
-const codesPerDevices: readonly Window[] = [
-  { max: 20, windowMs: 15 * minute },
-  { max: 160, windowMs: day },
-]
-const codesPerPair: readonly Window[] = [{ max: 5, windowMs: 15 * minute }]
+const codesPerDevices = [within(15 * minute, 20), within(day, 160)]
+const codesPerPair = [within(15 * minute, 5)]
 /** Codes that one person can request for new addresses, so that nobody can mail many strangers. */
-const codesPerMover: readonly Window[] = [
-  { max: 10, windowMs: 15 * minute },
-  { max: 20, windowMs: day },
-]
+const codesPerMover = [within(15 * minute, 10), within(day, 20)]
 /** Code mails to an unconfirmed inbox, so that nobody can mail strangers by registering them. */
-const firstCodesPerInbox: readonly Window[] = [{ max: 3, windowMs: day }]
+const firstCodesPerInbox = [within(day, 3)]
+const wrongSecretsPerClient = [within(10 * minute, 20)]
 /**
  * Mails in an hour to addresses without a confirmed account: over all domains, to one, and to one that the school uses.
  * Mails without a code use up only half of it, so that strangers who request them cannot prevent first sign-ins.
  */
 export const strangersMails = { service: 2_000, domain: 200, knownDomain: 2_000 } as const
 const noticesShare = 1 / 2
-/** Wrong secrets of one client, from one network. */
-const wrongSecrets: readonly Window[] = [{ max: 20, windowMs: 10 * minute }]
 
 export const networkKnownMs = 90 * day
-
-/** Every limit that can refuse a request. */
-export const limitNames = [
-  'send-otp',
-  'validate-otp',
-  'register',
-  'passkey-options',
-  'passkey-validate',
-  'client',
-  'service',
-  'school-start',
-  'school-answer',
-  'codes',
-  'resends',
-  'network',
-  'session',
-] as const
-
-export interface Bucket extends Rate {
-  readonly key: string
-}
-
-export interface Quota {
-  readonly key: string
-  readonly windows: readonly Window[]
-}
 
 // The owner comes first, so that the buckets of one request are neighbours in the index.
 const bucketKey = ({ name }: BucketPolicy, owner: string) => `${owner}:${name}`
@@ -106,17 +77,45 @@ export function networkBuckets(policy: BucketPolicy, { fingerprint, wider }: Cal
   return [{ fingerprint, shares: 1 }, ...wider].map((one) => bucketOf(policy, one.fingerprint, one.shares))
 }
 
-export const deviceQuota = (device: string): Quota => ({ key: `device:${device}`, windows: codesPerDevice })
-export const devicesQuota = (inbox: string): Quota => ({ key: `devices:${inbox}`, windows: codesPerDevices })
-export const moverQuota = (person: string): Quota => ({ key: `mover:${person}`, windows: codesPerMover })
-export const pairQuota = (inbox: string, network: string): Quota => ({
-  key: `${inbox}:${network}`,
-  windows: codesPerPair,
-})
-const firstCodesQuota = (inbox: string): Quota => ({
-  key: `first:${inbox}`,
-  windows: firstCodesPerInbox,
-})
+/** How long a bucket takes to fill, by the end of its key. */
+export const refillTimes: ReadonlyMap<string, number> = new Map(
+  [...Object.values(networkPolicies), ...Object.values(servicePolicies), inboxPolicy].map((policy) => [
+    bucketKey(policy, ''),
+    refillMs(rateOf(policy)),
+  ]),
+)
+
+const quota = (key: string, windows: readonly Window[]): Quota => ({ key, windows })
+export const moverQuota = (person: string) => quota(`mover:${person}`, codesPerMover)
+/** Wrong secrets of one client, from one network. */
+export const secretQuota = (clientId: string, network: string) =>
+  quota(`client:${clientId}:${network}`, wrongSecretsPerClient)
+
+export interface CodeAsk {
+  readonly inbox: string
+  readonly network: string
+  readonly device: string | null
+  /** The signed-in person who requests a code for a new address. */
+  readonly moverId: string | null
+}
+
+/**
+ * What a code counts against: the quota of the device that asked, or else the pair of inbox and network. A stranger, neither
+ * of whose device and network `isKnown`, also takes from the inbox, and from what all strangers share. Own limits are taken
+ * only if all of them have room, so a network that used up its pair cannot use up the inbox.
+ */
+export function limitsOfCode({ inbox, network, device, moverId }: CodeAsk, isKnown: boolean) {
+  const isStranger = device === null && !isKnown
+  const own: Limit[] = [
+    ...(moverId === null ? [] : [moverQuota(moverId)]),
+    ...(device === null
+      ? [quota(`${inbox}:${network}`, codesPerPair)]
+      : [quota(`devices:${inbox}`, codesPerDevices), quota(`device:${device}`, codesPerDevice)]),
+    ...(isStranger ? [inboxBucket(inbox)] : []),
+  ]
+  return { own, shared: isStranger ? [serviceBucket(servicePolicies.codes)] : [] }
+}
+
 /** A mail to an address without a confirmed account. Its inbox and domain are fingerprints. */
 export interface StrangersMail {
   readonly inbox: string
@@ -126,28 +125,18 @@ export interface StrangersMail {
   readonly hasCode: boolean
 }
 
-/** In the order in which they refuse: waiting does not help where the inbox has had enough. */
-export function strangersQuotas({ inbox, domain, isKnown, hasCode }: StrangersMail) {
-  const perHour = (owner: string, max: number): Quota => ({
-    key: `mails:${owner}`,
-    windows: [{ max: hasCode ? max : max * noticesShare, windowMs: hour }],
-  })
-  return {
-    ...(hasCode && { inbox: firstCodesQuota(inbox) }),
-    service: perHour('service', strangersMails.service),
-    domain: perHour(domain, isKnown ? strangersMails.knownDomain : strangersMails.domain),
-  }
+export interface StrangersQuota extends Quota {
+  readonly name: 'inbox' | 'service' | 'domain'
 }
 
-export const secretQuota = (clientId: string, network: string): Quota => ({
-  key: `client:${clientId}:${network}`,
-  windows: wrongSecrets,
-})
-
-/** How long a bucket takes to fill, by the end of its key. */
-export const refillTimes: ReadonlyMap<string, number> = new Map(
-  [...Object.values(networkPolicies), ...Object.values(servicePolicies), inboxPolicy].map((policy) => [
-    bucketKey(policy, ''),
-    refillMs(rateOf(policy)),
-  ]),
-)
+/** In the order in which they refuse: waiting does not help where the inbox has had enough. */
+export function strangersQuotas({ inbox, domain, isKnown, hasCode }: StrangersMail): StrangersQuota[] {
+  const mailsTo = (owner: string, max: number) =>
+    quota(`mails:${owner}`, [within(hour, hasCode ? max : max * noticesShare)])
+  const ofDomain = isKnown ? strangersMails.knownDomain : strangersMails.domain
+  return [
+    ...(hasCode ? [{ name: 'inbox', ...quota(`first:${inbox}`, firstCodesPerInbox) } as const] : []),
+    { name: 'service', ...mailsTo('service', strangersMails.service) },
+    { name: 'domain', ...mailsTo(domain, ofDomain) },
+  ]
+}

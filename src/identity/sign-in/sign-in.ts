@@ -22,6 +22,7 @@ import { bySystem } from '../../platform/lib/by.ts'
 import { type Clock, minute, timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
 import { type CodeSubject, codesEqual, type Digits, deriveCode } from '../../platform/lib/code.ts'
 import type { Language } from '../../platform/lib/languages.ts'
+import type { Counts } from '../../platform/lib/limit.ts'
 import { isId, newId, newIdAt, newReference } from '../../platform/lib/random.ts'
 import { fingerprint, type Secrets } from '../../platform/lib/secret.ts'
 import {
@@ -129,7 +130,7 @@ interface Judged<T> {
 interface Wrong {
   readonly challenge: Challenge
   readonly verdict: Verdict
-  readonly exhausted: { readonly full_at: number } | undefined
+  readonly exhausted: Counts | undefined
 }
 
 interface Resent {
@@ -181,8 +182,8 @@ export class SignIn {
         ...limits.codeAsks(ask, now),
         open: readOpenChallenges(ask.inbox, now),
       },
-      ({ counts, guesses, open }) => {
-        const taken = codeTaken(ask, counts, now)
+      ({ state, guesses, open }) => {
+        const taken = codeTaken(ask, state, now)
         if (!taken) return { result: null }
         const challenge = { ...opened, digits: guesses && needsLongerCode(guesses, open!.n) ? 8 : 6 } as const
         const writes = [...taken, insertChallenge(challenge), ...queueCode(challenge, request, now)]
@@ -216,10 +217,10 @@ export class SignIn {
     const sendId = newIdAt(now)
     const again = decision(
       { challenge: lockChallenge(sessionId), ...limits.codeAsks(ask, now) },
-      ({ challenge, counts, guesses }): Outcome<Resent | null> => {
+      ({ challenge, state, guesses }): Outcome<Resent | null> => {
         const resend = resendOf(challenge, { whose, isCalm: isCalmWith(guesses) }, now)
         if (resend.is !== 'due') return { result: { resend, challenge } }
-        const taken = codeTaken(ask, counts, now)
+        const taken = codeTaken(ask, state, now)
         if (!taken) return { result: null }
         const mail = queueCode({ ...challenge!, send_id: sendId }, request, now)
         const writes = [...taken, noteResent(sessionId, sendId, resend.nextAt), ...mail]
@@ -362,7 +363,10 @@ export class SignIn {
     const { limits } = this.#deps
     const { sessionId } = attempt.guess
     const id = isId(sessionId) ? sessionId : ''
-    const counts = waits ? limits.wrongAsks(id, caller.network.fingerprint, now) : limits.rightAsks(now)
+    const counts = limits.answerAsks(
+      { challengeId: id, answeredFrom: caller.network.fingerprint, waits },
+      now,
+    )
     const none: Decision<T | null> = { asks: [], rule: () => ({ result: null }) }
     const claimBy = attempt.repeatedBy ?? newId()
     return around(
@@ -471,9 +475,9 @@ function refuseUnlessDue(resend: Resend, challenge: Challenge | undefined, now: 
   if (resend.is === 'due') return resend.nextAt
   if (resend.is === 'unusable') throw unusable()
   if (resend.is === 'too-early')
-    throw tooManyRequests('resends', resend.at, now, 'The code was sent only a moment ago.')
+    throw tooManyRequests('resends', resend.at - now, 'The code was sent only a moment ago.')
   const detail = 'This code cannot be sent again; ask for a new one.'
-  throw tooManyRequests('resends', challenge!.expires_at, now, detail)
+  throw tooManyRequests('resends', challenge!.expires_at - now, detail)
 }
 
 /** A key that no account has. */

@@ -18,6 +18,7 @@ import { type Ask, decision } from '../../platform/db/decision.ts'
 import { domainOf, inboxOf } from '../../platform/lib/address.ts'
 import { type Clock, clockSlackMs, day, second } from '../../platform/lib/clock.ts'
 import { Failure, type FailureLog } from '../../platform/lib/failure.ts'
+import type { Counts } from '../../platform/lib/limit.ts'
 import { newId } from '../../platform/lib/random.ts'
 import { fingerprint } from '../../platform/lib/secret.ts'
 import { roles } from '../../roles.ts'
@@ -115,11 +116,10 @@ export interface StrangersLimits {
   of(mail: { inbox: string; domain: string; isKnown: boolean; hasCode: boolean }): MailLimits
 }
 
-/** When mails were counted, by the limit. */
-type MailCounts = { readonly [Name in Limit]?: { readonly times: string } }
+type MailCounts = { readonly [Name in Limit]?: Counts }
 
 export interface MailLimits {
-  readonly locks: { readonly [Name in keyof MailCounts]: Ask<{ readonly times: string }> }
+  readonly locks: { readonly [Name in Limit]?: Ask<Counts> }
   /** The limit that has no room; that of the inbox first, because waiting does not help there. */
   full(counts: MailCounts, now: number): Limit | null
   /** Takes one from each. */

@@ -1,6 +1,6 @@
 /**
  * Shared by the limits in the store and those in memory: the refusal when a bucket is empty, and the headers that show
- * what is left. The arithmetic is in gcra.ts.
+ * what is left. The arithmetic is in limit.ts.
  */
 import { AppError } from '../../errors.ts'
 import { freeAt, left, type Rate, refillMs } from './limit.ts'
@@ -42,12 +42,11 @@ export function bucketState(policy: BucketPolicy, fullAt: number, now: number): 
 
 export function tooManyRequests(
   limit: string,
-  freeAt: number,
-  now: number,
+  waitMs: number,
   detail: string,
   headers: Record<string, string> = {},
 ): AppError {
-  const retryAfterSeconds = Math.max(1, Math.ceil((freeAt - now) / 1000))
+  const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1000))
   return new AppError('too-many-requests', detail, { retryAfterSeconds, headers, limit })
 }
 
@@ -62,5 +61,5 @@ export function rateLimitHeaders({ policy, remaining, fullInMs }: BucketState): 
 
 export function bucketRefusal(policy: BucketPolicy, fullAt: number, now: number): AppError {
   const headers = rateLimitHeaders(bucketState(policy, fullAt, now))
-  return tooManyRequests(policy.name, freeAt(rateOf(policy), fullAt), now, 'Too many requests.', headers)
+  return tooManyRequests(policy.name, freeAt(rateOf(policy), fullAt) - now, 'Too many requests.', headers)
 }

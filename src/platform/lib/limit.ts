@@ -50,9 +50,42 @@ export const windowsFreeAt = (windows: readonly Window[], times: string) =>
   Math.max(0, ...windows.map(({ max, windowMs }) => ifAny(nthTime(times, max), windowMs)))
 const ifAny = (time: number, windowMs: number) => (time === 0 ? 0 : time + windowMs)
 
-export const windowsHaveRoom = (windows: readonly Window[], times: string, now: number) =>
-  windowsFreeAt(windows, times) <= now
-
 /** `times` after one was taken. */
 export const withTime = (windows: readonly Window[], times: string, now: number) =>
   `${now}${times}`.slice(0, Math.max(...windows.map(({ max }) => max)) * timeDigits)
+
+/** The key names the row in the store. */
+export interface Bucket extends Rate {
+  readonly key: string
+}
+
+export interface Quota {
+  readonly key: string
+  readonly windows: readonly Window[]
+}
+
+export type Limit = Bucket | Quota
+export const isQuota = (limit: Limit): limit is Quota => 'windows' in limit
+
+/** What the rows of limits hold, by their keys: the `fullAt` of a bucket as text, or the times of a quota. */
+export type Counts = ReadonlyMap<string, string>
+
+const timesIn = (counts: Counts, { key }: Quota) => counts.get(key) ?? ''
+export const fullAtIn = (counts: Counts, { key }: Bucket) => Number(counts.get(key) ?? 0)
+
+/** When all of them have room again. */
+export const allFreeAt = (limits: readonly Limit[], counts: Counts) =>
+  Math.max(0, ...limits.map((limit) => limitFreeAt(limit, counts)))
+
+const limitFreeAt = (limit: Limit, counts: Counts) =>
+  isQuota(limit)
+    ? windowsFreeAt(limit.windows, timesIn(counts, limit))
+    : freeAt(limit, fullAtIn(counts, limit))
+
+export const hasRoom = (limit: Limit, counts: Counts, now: number) => allFreeAt([limit], counts) <= now
+
+/** What its row holds after one was taken. */
+export const countAfter = (limit: Limit, counts: Counts, now: number) =>
+  isQuota(limit)
+    ? withTime(limit.windows, timesIn(counts, limit), now)
+    : oneLess(limit, fullAtIn(counts, limit), now)

@@ -1,6 +1,6 @@
-import { type Clock, minute } from '../../platform/lib/clock.ts'
-import type { FailureLog } from '../../platform/lib/failure.ts'
-import { Recent } from '../../platform/lib/recent.ts'
+import { type Clock, minute } from '../lib/clock.ts'
+import type { FailureLog } from '../lib/failure.ts'
+import { Recent } from '../lib/recent.ts'
 
 const oftenMax = 100
 const withinMs = 10 * minute
