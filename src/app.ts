@@ -22,7 +22,7 @@ import { Tokens } from './identity/oauth/tokens.ts'
 import type { Passkeys } from './identity/passkeys/passkeys.ts'
 import { passkeyRoutes } from './identity/passkeys/routes.ts'
 import { StepUpByCode } from './identity/passkeys/step-up.ts'
-import { stepUpRoutes } from './identity/passkeys/step-up-routes.ts'
+import { stepUpByCodeRoutes, stepUpByPasskeyRoutes } from './identity/passkeys/step-up-routes.ts'
 import { hasAccountAt, namesOf, prunePeople, recipientsIn } from './identity/people/people.ts'
 import { providerRoutes } from './identity/school-account/provider-routes.ts'
 import { schoolAccountRoutes } from './identity/school-account/routes.ts'
@@ -55,6 +55,7 @@ import { countUncounted, guardAccess } from './platform/http/access.ts'
 import { healthRoutes } from './platform/http/health.ts'
 import { MemoryBuckets, memoryPolicies } from './platform/http/limits.ts'
 import { describeApi, openApiRoutes } from './platform/http/openapi.ts'
+import { addOperations, type Operation } from './platform/http/operation.ts'
 import { pageRoutes } from './platform/http/pages.ts'
 import { portalCookie } from './platform/http/portal.ts'
 import { warnOfUntrustedProxy } from './platform/http/proxies.ts'
@@ -335,7 +336,8 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     return network
   }
 
-  const access = { sessions, proofs: passkeys, buckets, clock, log, networkOf: callerNetworkOf }
+  const portal = portalCookie(publicUrl)
+  const access = { sessions, proofs: passkeys, buckets, clock, log, networkOf: callerNetworkOf, portal }
   const { corsOrigins } = config
   const refusals = new Refusals(log, clock)
   const writeProbe = new WriteProbe(db, clock)
@@ -360,9 +362,10 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   })
   const { app } = server
   warnOfUntrustedProxy(app, config.trustedProxies, log)
-  const { callerOf, byOf, byStaffOf, mustBeRecent } = guardAccess(app, access)
+  const guard = guardAccess(app, access)
+  const { callerOf, byOf, byStaffOf, mustBeRecent } = guard
+  const add = (operations: readonly Operation[]) => addOperations(app, guard, operations)
   await app.register(fastifyStatic, { serve: false, preCompressed: true })
-  const portal = portalCookie(publicUrl)
   await describeApi(app, {
     version: packageVersion(),
     ...apiAbout(portal.name),
@@ -385,7 +388,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     const Profile = Profiles[role]
     const steps = metrics?.watchSignIn(role, signIn[role]) ?? signIn[role]
     const isOpen = methods[role].includes('code')
-    signInRoutes(app, { role, signIn: steps, Profile, isOpen, portal, networkOf: callerNetworkOf })
+    await add(signInRoutes({ role, signIn: steps, Profile, isOpen, portal }))
   }
   studentRoutes(app, { students, callerOf })
   calendarRoutes(app, { feeds: new CalendarFeeds({ db, clock, students }), callerOf, publicUrl })
@@ -394,32 +397,30 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     roles.map((role) => Profiles[role]),
     { title: 'Profile' },
   )
-  await refreshRoute(app, { sessions, byOf, Profile })
-  sessionRoutes(app, { sessions, callerOf, byOf })
-  await oauthRoutes(app, {
-    tokens,
-    sessions,
-    auth: { db, limits, now: () => clock.now() },
-    ownId,
-    buckets,
-    callerOf,
-    byOf,
-    networkOf: callerNetworkOf,
-    countRefusal: countUncounted(access),
-    Profile,
-  })
-  const asked = { portal, callerOf, byOf, networkOf: callerNetworkOf }
+  await add([refreshRoute(sessions, Profile), ...sessionRoutes(sessions)])
+  await add(
+    oauthRoutes({
+      tokens,
+      sessions,
+      auth: { db, limits, now: () => clock.now() },
+      ownId,
+      buckets,
+      countRefusal: countUncounted(access),
+      Profile,
+    }),
+  )
   const validate: Passkeys['validate'] =
     metrics?.watchPasskeys(passkeys) ?? ((...answer) => passkeys.validate(...answer))
-  if (config.passkeys) passkeyRoutes(app, { ...asked, passkeys, validate, Profile, publicUrl })
+  if (config.passkeys) await add(passkeyRoutes({ passkeys, validate, Profile, portal, publicUrl }))
   const answer: SchoolAccounts['answer'] =
     metrics?.watchSchoolAccounts(schoolAccounts) ?? ((...given) => schoolAccounts.answer(...given))
-  await schoolAccountRoutes(app, { ...asked, accounts: schoolAccounts, answer, providers })
-  providerRoutes(app, { providers, accounts: schoolAccounts, byStaffOf })
+  await add(schoolAccountRoutes({ accounts: schoolAccounts, answer, providers, portal }))
+  await add(providerRoutes(providers, schoolAccounts))
   const byCode = new StepUpByCode({ db, clock, signIn, sessions, passkeys })
-  stepUpRoutes(app, { ...asked, byCode, passkeys: config.passkeys ? passkeys : null })
-  portalSessionRoutes(app, { sessions, byOf, Profile, portal })
-  staffRoutes(app, { staff, callerOf, byStaffOf })
+  if (config.passkeys) await add(stepUpByPasskeyRoutes(passkeys))
+  await add(stepUpByCodeRoutes(byCode, portal))
+  await add(portalSessionRoutes(sessions, portal, Profile))
+  await add(staffRoutes(staff))
   eventRoutes(app, {
     readFeed: (filter) => readFeed(db, filter),
     namesOf: (userIds) => namesOf(db, userIds),
@@ -442,19 +443,11 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   await deliveryRoutes(app, { deliveries, secrets, byOf, log })
   webhookRoutes(app, { webhooks, byStaffOf })
   directoryRoutes(app, new Directory({ db, secrets }))
-  clientRoutes(app, { clients, byStaffOf })
+  await add(clientRoutes(clients))
   await uploadRoutes(app, { uploads, callerOf, byStaffOf, mustBeRecent })
-  wellKnownRoutes(app, {
-    keys,
-    issuer: publicUrl,
-    offers: {
-      scopes: [...personScopes, ...serviceScopes],
-      responseModes,
-      prompts,
-      acrValues,
-      claims: claimNames,
-    },
-  })
+  const scopes = [...personScopes, ...serviceScopes]
+  const offers = { scopes, responseModes, prompts, acrValues, claims: claimNames }
+  await add(wellKnownRoutes(keys, publicUrl, offers))
   healthRoutes(app, [
     ['The store is unreachable.', () => db.one('select 1 as ready')],
     ['The store does not take writes.', () => writeProbe.check()],
@@ -471,10 +464,9 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     passkeys: config.passkeys ? config.staffPasskey : null,
     methods,
   })
-  const pages = { portal, byOf, branding: config.school, sendPrivatePage }
-  await authorizeRoutes(app, { ...pages, authorization })
-  await logoutRoutes(app, { ...pages, logout: new Logout({ db, sessions }) })
-  consentRoutes(app, { consents: new Consents({ db, clock }), callerOf, byOf })
+  await add(authorizeRoutes({ authorization, portal, branding: config.school, sendPrivatePage }))
+  await add(logoutRoutes(new Logout({ db, sessions }), { portal, sendPrivatePage }))
+  await add(consentRoutes(new Consents({ db, clock })))
   if (mailbox) mailboxRoutes(app, { outbox })
   await app.ready()
 

@@ -49,7 +49,8 @@ suite('Strangers', () => {
     const watch = (message: unknown) => {
       const { fastify } = message as { fastify: FastifyInstance }
       fastify.addHook('onRoute', ({ method, url, config }: RouteOptions) => {
-        if ((config as { access?: string } | undefined)?.access !== 'public') return
+        const { access = '' } = (config ?? {}) as { access?: string }
+        if (!['public', 'portal'].includes(access)) return
         for (const one of [method].flat()) if (one !== 'HEAD') routes.add(grouped(`${one} ${url}`))
       })
     }

@@ -3,11 +3,10 @@ import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import Fastify, { type FastifyInstance } from 'fastify'
+import Fastify from 'fastify'
+import { operation } from '../src/identity/session/operation.ts'
 import { eventHappened, eventOf } from '../src/messages/events/events.ts'
-import { guardAccess, routeConfig } from '../src/platform/http/access.ts'
-import { problems } from '../src/platform/http/problem-schemas.ts'
+import { guardAccess } from '../src/platform/http/access.ts'
 import { Type } from '../src/platform/http/type.ts'
 import { bySystem } from '../src/platform/lib/by.ts'
 import { systemClock } from '../src/platform/lib/clock.ts'
@@ -17,17 +16,40 @@ const sessions = { authenticate: () => Promise.reject(new Error('nobody')), touc
 const root = fileURLToPath(new URL('../', import.meta.url))
 
 /** Never called; `tsc` fails if one of these lines does compile. */
-export function mustNotCompile(root: FastifyInstance): void {
-  const app = root.withTypeProvider<TypeBoxTypeProvider>()
-  const config = routeConfig({ access: 'veterinarian', limit: 'own' })
+export function mustNotCompile(): void {
+  const about = { id: 'x', tag: 'x', summary: 'x' }
+  const answer = () => undefined
+  operation('GET /right', { ...about, access: 'veterinarian', limit: 'own', answer })
   // @ts-expect-error: there is no such access
-  routeConfig({ access: 'veterinary' })
+  operation('GET /wrong', { ...about, access: 'veterinary', answer })
   // @ts-expect-error: there is no such limit
-  routeConfig({ access: 'public', limit: 'nobody' })
-  // @ts-expect-error: a route for staff says which right it needs
-  routeConfig({ access: 'staff' })
-  // @ts-expect-error: every route says who may call it
-  routeConfig({ limit: 'none' })
+  operation('GET /wrong', { ...about, access: 'public', limit: 'nobody', answer })
+  // @ts-expect-error: a call for staff says which right it needs
+  operation('GET /wrong', { ...about, access: 'staff', answer })
+  // @ts-expect-error: a call for applications says which scope it needs
+  operation('GET /wrong', { ...about, access: 'service', answer })
+  // @ts-expect-error: every call says who may make it
+  operation('GET /wrong', { ...about, limit: 'none', answer })
+  // @ts-expect-error: there is no such error
+  operation('GET /wrong', { ...about, access: 'public', refuses: ['refused'], answer })
+  // @ts-expect-error: a stranger has no session
+  operation('GET /wrong', { ...about, access: 'public', answer: ({ caller }) => caller.id })
+  // @ts-expect-error: a student is not a member of staff
+  operation('GET /wrong', { ...about, access: 'student', answer: ({ caller }) => caller.may })
+
+  const reply = Type.Object({ name: Type.String() })
+  const body = Type.Object({ first: Type.String() })
+  operation('POST /right', {
+    ...about,
+    access: 'public',
+    body,
+    reply,
+    answer: async ({ body: { first } }) => ({ name: first }),
+  })
+  // @ts-expect-error: the reply is not what the schema says
+  operation('GET /wrong', { ...about, access: 'public', reply, answer: async () => ({ name: 1 }) })
+  // @ts-expect-error: the body has no such member
+  operation('POST /wrong', { ...about, access: 'public', body, answer: ({ body: { last } }) => last })
 
   // @ts-expect-error: students do not close their accounts
   eventHappened('student.closed', bySystem, { id: '', at: 0 })
@@ -35,11 +57,6 @@ export function mustNotCompile(root: FastifyInstance): void {
   eventOf<Role>('veterinarian', 'closed')
   // @ts-expect-error: there is no such event
   eventHappened('session.begun', bySystem, { id: '', at: 0 })
-
-  const response = { 200: Type.Object({ name: Type.String() }), ...problems('not-found') }
-  app.get('/right', { config, schema: { response } }, async () => ({ name: 'Ada' }))
-  // @ts-expect-error: not what the schema says
-  app.get('/wrong', { config, schema: { response } }, async () => ({ name: 1 }))
 }
 
 test('A route that does not say who may call it, or says it in other words, stops the start', async () => {
@@ -51,11 +68,12 @@ test('A route that does not say who may call it, or says it in other words, stop
     clock: systemClock,
     log: app.log,
     networkOf: () => ({ fingerprint: '', wider: [] }),
+    portal: { refuseForeign: () => {} },
   })
   const bare = { method: 'GET', url: '/bare', handler: async () => ({}) } as const
   assert.throws(() => app.route(bare), /GET \/bare does not say who may call it/)
   assert.throws(() => app.route({ ...bare, config: { access: 'publik' } }), /does not say/)
-  app.route({ ...bare, config: routeConfig({ access: 'public' }) })
+  app.route({ ...bare, config: { access: 'public' } })
 })
 
 const casts = /\bas (?:never|any|unknown as|object)\b/g

@@ -1,12 +1,11 @@
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import type { FastifyInstance } from 'fastify'
+/** The register of applications, for admins. */
 import { invalidField } from '../../errors.ts'
-import { type ByOf, routeConfig, staffChange } from '../../platform/http/access.ts'
-import { problems, provenChangeProblems, staffReadProblems } from '../../platform/http/problem-schemas.ts'
-import { Empty, Id, integerFrom, QueryInteger } from '../../platform/http/schemas.ts'
+import { staffChange } from '../../platform/http/access.ts'
+import { After, Id, Limit, limitFrom } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import { second } from '../../platform/lib/clock.ts'
 import { isId } from '../../platform/lib/random.ts'
+import { operation } from '../session/operation.ts'
 import type { Clients } from './clients.ts'
 import {
   ClientAdded,
@@ -20,159 +19,103 @@ import {
   NewClientBody,
 } from './schemas.ts'
 
-const limits = { min: 1, max: 200 }
+const params = Type.Object({ clientId: Id('The application’s id.') })
+const reading = { tag: 'staff', access: 'staff', may: 'admin' } as const
+const changing = { tag: 'staff', ...staffChange('admin') } as const
 
-export function clientRoutes(
-  root: FastifyInstance,
-  { clients, byStaffOf }: { clients: Clients; byStaffOf: ByOf },
-): void {
-  const app = root.withTypeProvider<TypeBoxTypeProvider>()
-  const tags = ['staff']
-  const reading = routeConfig({ access: 'staff', may: 'admin' })
-  const changing = staffChange('admin')
-  const refusals = [...provenChangeProblems, 'not-found'] as const
-  const changeProblems = problems(...refusals)
-  const stateProblems = problems(...refusals, 'conflict')
-  const readProblems = problems(...staffReadProblems, 'not-found')
-  const params = Type.Object({ clientId: Id('The application’s id.') })
+export const clientRoutes = (clients: Clients) => [
+  ...readingClients(clients),
+  ...changingClients(clients),
+  ...clientAccess(clients),
+]
 
-  app.get(
-    '/staff/clients',
-    {
-      config: reading,
-      schema: {
-        tags,
-        operationId: 'listClients',
-        summary: 'All applications',
-        response: { 200: ClientList, ...problems(...staffReadProblems) },
-      },
-    },
-    async () => ({ clients: await clients.list() }),
-  )
+const readingClients = (clients: Clients) => [
+  operation('GET /staff/clients', {
+    ...reading,
+    id: 'listClients',
+    summary: 'All applications',
+    reply: ClientList,
+    answer: async () => ({ clients: await clients.list() }),
+  }),
+]
 
-  app.post(
-    '/staff/clients',
-    {
-      config: changing,
-      schema: {
-        tags,
-        operationId: 'addClient',
-        summary: 'Register an application',
-        description: 'Up to 200. Like every change here, this needs a sign-in at most 30 minutes old.',
-        body: NewClientBody,
-        response: { 201: ClientAdded, ...stateProblems },
-      },
-    },
-    async (request, reply) => reply.code(201).send(await clients.add(request.body, byStaffOf(request))),
-  )
+const changingClients = (clients: Clients) => [
+  operation('POST /staff/clients', {
+    ...changing,
+    id: 'addClient',
+    summary: 'Register an application',
+    description: 'Up to 200. Like every change here, this needs a sign-in at most 30 minutes old.',
+    body: NewClientBody,
+    status: 201,
+    reply: ClientAdded,
+    refuses: ['not-found', 'conflict'],
+    answer: ({ body, by }) => clients.add(body, by),
+  }),
+  operation('GET /staff/clients/:clientId', {
+    ...reading,
+    id: 'getClient',
+    summary: 'An application, with failed back-channel calls',
+    params,
+    reply: ClientEntry,
+    refuses: ['not-found'],
+    answer: ({ params }) => clients.show(params.clientId),
+  }),
+  operation('PATCH /staff/clients/:clientId', {
+    ...changing,
+    id: 'changeClient',
+    summary: 'Change, disable or enable an application',
+    description:
+      'Its tokens are refused while it is disabled. Once it is enabled again, those that have not expired work again. Roles and scopes that it loses are lost in its sessions and tokens, too. If it no longer admits unverified veterinarians, those who are signed in there are signed out.',
+    params,
+    body: ClientChange,
+    reply: ClientEntry,
+    refuses: ['not-found'],
+    answer: ({ params, body, by }) => clients.change(params.clientId, body, by),
+  }),
+  operation('DELETE /staff/clients/:clientId', {
+    ...changing,
+    id: 'removeClient',
+    summary: 'Remove an application',
+    description: 'Everybody is signed out there first.',
+    params,
+    refuses: ['not-found'],
+    answer: ({ params, by }) => clients.remove(params.clientId, by),
+  }),
+]
 
-  app.get(
-    '/staff/clients/:clientId',
-    {
-      config: reading,
-      schema: {
-        tags,
-        operationId: 'getClient',
-        summary: 'An application, with failed back-channel calls',
-        params,
-        response: { 200: ClientEntry, ...readProblems },
-      },
-    },
-    (request) => clients.show(request.params.clientId),
-  )
-
-  app.patch(
-    '/staff/clients/:clientId',
-    {
-      config: changing,
-      schema: {
-        tags,
-        operationId: 'changeClient',
-        summary: 'Change, disable or enable an application',
-        description:
-          'Its tokens are refused while it is disabled. Once it is enabled again, those that have not expired work again. Roles and scopes that it loses are lost in its sessions and tokens, too. If it no longer admits unverified veterinarians, those who are signed in there are signed out.',
-        params,
-        body: ClientChange,
-        response: { 200: ClientEntry, ...changeProblems },
-      },
-    },
-    (request) => clients.change(request.params.clientId, request.body, byStaffOf(request)),
-  )
-
-  app.delete(
-    '/staff/clients/:clientId',
-    {
-      config: changing,
-      schema: {
-        tags,
-        operationId: 'removeClient',
-        summary: 'Remove an application',
-        description: 'Everybody is signed out there first.',
-        params,
-        response: { 204: Empty, ...changeProblems },
-      },
-    },
-    async (request, reply) => {
-      await clients.remove(request.params.clientId, byStaffOf(request))
-      return reply.code(204).send()
-    },
-  )
-
-  app.post(
-    '/staff/clients/:clientId/rotate',
-    {
-      config: changing,
-      schema: {
-        tags,
-        operationId: 'rotateClient',
-        summary: 'Give an application a new secret',
-        params,
-        body: ClientRotation,
-        response: { 200: ClientWithSecret, ...stateProblems },
-      },
-    },
-    (request) => {
-      const { clientId } = request.params
-      return clients.rotate(clientId, request.body.overlapSeconds * second, byStaffOf(request))
-    },
-  )
-
-  app.post(
-    '/staff/clients/:clientId/sign-out',
-    {
-      config: changing,
-      schema: {
-        tags,
-        operationId: 'signOutOfClient',
-        summary: 'Sign everybody out of an application',
-        description: 'The tokens that a service has for itself end, too.',
-        params,
-        response: { 200: ClientSignOut, ...changeProblems },
-      },
-    },
-    async (request) => ({ ended: await clients.signOut(request.params.clientId, byStaffOf(request)) }),
-  )
-
-  app.get(
-    '/staff/clients/:clientId/people',
-    {
-      config: reading,
-      schema: {
-        tags,
-        operationId: 'listClientPeople',
-        summary: 'Who is signed in at an application',
-        params,
-        querystring: Type.Object({
-          after: Type.Optional(Type.String({ description: 'The `next` value of the previous page.' })),
-          limit: QueryInteger(limits, 'Maximum number of results; default 50.'),
-        }),
-        response: { 200: ClientPeople, ...readProblems },
-      },
-    },
-    ({ params: { clientId }, query: { after, limit = '50' } }) => {
+const clientAccess = (clients: Clients) => [
+  operation('POST /staff/clients/:clientId/rotate', {
+    ...changing,
+    id: 'rotateClient',
+    summary: 'Give an application a new secret',
+    params,
+    body: ClientRotation,
+    reply: ClientWithSecret,
+    refuses: ['not-found', 'conflict'],
+    answer: ({ params, body, by }) => clients.rotate(params.clientId, body.overlapSeconds * second, by),
+  }),
+  operation('POST /staff/clients/:clientId/sign-out', {
+    ...changing,
+    id: 'signOutOfClient',
+    summary: 'Sign everybody out of an application',
+    description: 'The tokens that a service has for itself end, too.',
+    params,
+    reply: ClientSignOut,
+    refuses: ['not-found'],
+    answer: async ({ params, by }) => ({ ended: await clients.signOut(params.clientId, by) }),
+  }),
+  operation('GET /staff/clients/:clientId/people', {
+    ...reading,
+    id: 'listClientPeople',
+    summary: 'Who is signed in at an application',
+    params,
+    query: Type.Object({ after: After, limit: Limit }),
+    reply: ClientPeople,
+    refuses: ['not-found'],
+    answer: ({ params: { clientId }, query: { after, limit } }) => {
       if (after !== undefined && !isId(after))
         throw invalidField({ parameter: 'after', detail: 'must be the next value of a page' })
-      return clients.people(clientId, { after: after ?? '', limit: integerFrom('limit', limit, limits) })
+      return clients.people(clientId, { after: after ?? '', limit: limitFrom(limit) })
     },
-  )
-}
+  }),
+]

@@ -2,19 +2,18 @@
  * /oauth/authorize, a page of the portal, and the call with which that page asks how to go on. A form that is posted to
  * the page comes from another site, so without the portal's cookie; the browser goes on to the page with a GET.
  */
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '../../errors.ts'
-import { type ByOf, routeConfig } from '../../platform/http/access.ts'
 import { pageContentPolicy, portalContentPolicy, portalPolicyToPost } from '../../platform/http/headers.ts'
 import { queryAsForm, takeFormsAsQueries } from '../../platform/http/oauth.ts'
+import { page } from '../../platform/http/operation.ts'
 import { html } from '../../platform/http/pages.ts'
 import type { PortalCookie } from '../../platform/http/portal.ts'
-import { bodyProblems, problems } from '../../platform/http/problem-schemas.ts'
 import type { Branding } from '../../platform/lib/branding.ts'
 import { escapeHtml } from '../../platform/lib/html.ts'
 import { chooseLanguage, type Language } from '../../platform/lib/languages.ts'
 import type { Client } from '../clients/clients.ts'
+import { operation } from '../session/operation.ts'
 import type { Authorization } from './authorization.ts'
 import type { Reading } from './authorize.ts'
 import { AuthorizeAnswer, AuthorizeReply } from './authorize-schemas.ts'
@@ -22,84 +21,65 @@ import { AuthorizeAnswer, AuthorizeReply } from './authorize-schemas.ts'
 export interface AuthorizeRoutesDeps {
   readonly authorization: Authorization
   readonly portal: PortalCookie
-  readonly byOf: ByOf
   readonly branding: Branding
   sendPrivatePage(reply: FastifyReply, contentPolicy?: string): FastifyReply
 }
 
-export async function authorizeRoutes(root: FastifyInstance, deps: AuthorizeRoutesDeps): Promise<void> {
-  const { authorization, portal, byOf, branding, sendPrivatePage } = deps
-  const app = root.withTypeProvider<TypeBoxTypeProvider>()
-  const config = routeConfig({ access: 'public' })
+export const authorizeRoutes = (deps: AuthorizeRoutesDeps) => [...authorizePages(deps), authorizing(deps)]
 
-  const schema = { hide: true }
-
-  app.get('/oauth/authorize', { config, schema }, async (request, reply) => {
+const authorizePages = ({ authorization, branding, sendPrivatePage }: AuthorizeRoutesDeps) => [
+  page('GET /oauth/authorize', async ({ request, reply }) => {
     const query = queryOf(request)
     const reading = await authorization.read(query)
-    if ('refusal' in reading) return refuse(request, reply, query, reading.refusal)
+    if ('refusal' in reading) return refuse(reply, query, reading.refusal, branding)
     // A form is posted by the page.
     if ('location' in reading && !reading.form) return goTo(reply, reading.location)
     return sendPrivatePage(reply, policyFor(reading))
-  })
+  }),
 
-  await root.register(async (scope) => {
-    takeFormsAsQueries(scope)
-    scope.post(
-      '/oauth/authorize',
-      { config, schema: { ...schema, ...queryAsForm } },
-      async (request, reply) => {
-        const query = (request.body as string | null) ?? ''
-        const reading = await authorization.read(query)
-        if ('refusal' in reading) return refuse(request, reply, query, reading.refusal)
-        const isAnswer = 'location' in reading && !reading.form
-        return goTo(reply, isAnswer ? reading.location : `/oauth/authorize?${query}`)
-      },
-    )
-  })
-
-  function refuse(request: FastifyRequest, reply: FastifyReply, query: string, refusal: string) {
-    const wishes = [new URLSearchParams(query).get('ui_locales')?.replaceAll(' ', ',')]
-    const language = chooseLanguage([...wishes, request.headers['accept-language']].join(','))
-    return reply
-      .code(400)
-      .headers({ 'Content-Security-Policy': pageContentPolicy, 'X-Robots-Tag': 'noindex' })
-      .type('text/html; charset=utf-8')
-      .send(refusalPage(refusal, language, branding))
-  }
-
-  app.post(
-    '/portal/authorize',
-    {
-      config,
-      onRequest: portal.refuseForeign,
-      schema: {
-        tags: ['portal'],
-        operationId: 'authorizeClient',
-        summary: 'Go on signing in at an application',
-        description:
-          'The page at /oauth/authorize asks where the browser goes, or what is still needed of the person whose session is in the cookie. `location` has a code for the application, or an error; with `form`, the page posts them there.',
-        security: [],
-        body: AuthorizeAnswer,
-        response: {
-          200: AuthorizeReply,
-          ...problems(...bodyProblems, 'unauthenticated', 'forbidden'),
-        },
-      },
+  page(
+    'POST /oauth/authorize',
+    async ({ reply, body }) => {
+      const query = (body as string | null) ?? ''
+      const reading = await authorization.read(query)
+      if ('refusal' in reading) return refuse(reply, query, reading.refusal, branding)
+      const isAnswer = 'location' in reading && !reading.form
+      return goTo(reply, isAnswer ? reading.location : `/oauth/authorize?${query}`)
     },
-    async (request) => {
-      const { query, confirmed = false, declined = false } = request.body
-      const token = onlyTokenIn(portal, request)
-      const language = chooseLanguage(request.headers['accept-language'])
+    { within: takeFormsAsQueries, ...queryAsForm },
+  ),
+]
+
+function refuse(reply: FastifyReply, query: string, refusal: string, branding: Branding) {
+  const wishes = [new URLSearchParams(query).get('ui_locales')?.replaceAll(' ', ',')]
+  const language = chooseLanguage([...wishes, reply.request.headers['accept-language']].join(','))
+  return reply
+    .code(400)
+    .headers({ 'Content-Security-Policy': pageContentPolicy, 'X-Robots-Tag': 'noindex' })
+    .type('text/html; charset=utf-8')
+    .send(refusalPage(refusal, language, branding))
+}
+
+const authorizing = ({ authorization, portal }: AuthorizeRoutesDeps) =>
+  operation('POST /portal/authorize', {
+    access: 'portal',
+    tag: 'portal',
+    id: 'authorizeClient',
+    summary: 'Go on signing in at an application',
+    description:
+      'The page at /oauth/authorize asks where the browser goes, or what is still needed of the person whose session is in the cookie. `location` has a code for the application, or an error; with `form`, the page posts them there.',
+    body: AuthorizeAnswer,
+    reply: AuthorizeReply,
+    refuses: ['unauthenticated'],
+    async answer({ request, body: { query, confirmed = false, declined = false }, by, language }) {
       const answer = { query, confirmed, declined, language }
-      const outcome = await authorization.answer(answer, token, byOf(request))
+      const outcome = await authorization.answer(answer, onlyTokenIn(portal, request), by)
       if (!('need' in outcome)) return outcome
       const { need, client, scopes, methods, reason } = outcome
       const more = { ...(methods && { methods: [...methods] }), ...(reason && { reason }) }
       return { need, client: shown(client), scopes: [...scopes], ...more }
     },
-  )
-}
+  })
 
 /** As it was sent, since a parameter may be there twice. */
 function queryOf({ raw: { url = '' } }: FastifyRequest): string {

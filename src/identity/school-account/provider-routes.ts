@@ -1,10 +1,8 @@
 /** The providers of school accounts, for admins; and for the help desk, the sign-ins that were refused. */
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import type { FastifyInstance } from 'fastify'
-import { type ByOf, routeConfig, staffChange } from '../../platform/http/access.ts'
-import { problems, provenChangeProblems, staffReadProblems } from '../../platform/http/problem-schemas.ts'
-import { Empty, Id, integerFrom, QueryInteger } from '../../platform/http/schemas.ts'
+import { staffChange } from '../../platform/http/access.ts'
+import { Id, Limit, limitFrom } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
+import { operation } from '../session/operation.ts'
 import {
   NewProvider,
   ProviderChange,
@@ -15,128 +13,88 @@ import {
 } from './schemas.ts'
 import type { Providers, SchoolAccounts } from './school-account.ts'
 
-const limits = { min: 1, max: 200 }
+const params = Type.Object({ providerId: Id('The provider.') })
+const reading = { access: 'staff', may: 'admin', tag: 'staff' } as const
+const changing = { ...staffChange('admin'), tag: 'staff' } as const
 
-export function providerRoutes(
-  root: FastifyInstance,
-  {
-    providers,
-    accounts,
-    byStaffOf,
-  }: { providers: Providers; accounts: Pick<SchoolAccounts, 'refusals'>; byStaffOf: ByOf },
-): void {
-  const app = root.withTypeProvider<TypeBoxTypeProvider>()
-  const tags = ['staff']
-  const reading = routeConfig({ access: 'staff', may: 'admin' })
-  const changing = staffChange('admin')
-  const params = Type.Object({ providerId: Id('The provider.') })
+export const providerRoutes = (providers: Providers, accounts: Pick<SchoolAccounts, 'refusals'>) => [
+  refusedSignIns(accounts),
+  ...managing(providers),
+]
 
-  app.get(
-    '/staff/school-refusals',
-    {
-      config: routeConfig({ access: 'staff', may: 'support' }),
-      schema: {
-        tags,
-        operationId: 'findSchoolRefusals',
-        summary: 'Refused sign-ins with school accounts',
-        description:
-          'The newest first, with what the provider claimed of the person. They are kept as long as delivery records.',
-        querystring: Type.Object({
-          q: Type.Optional(
-            Type.String({
-              description: 'The reference that the page showed, a student number, or an address.',
-              examples: ['KTV-BDF-GHJ'],
-            }),
-          ),
-          limit: QueryInteger(limits, 'Maximum number of results; default 50.'),
+const refusedSignIns = ({ refusals }: Pick<SchoolAccounts, 'refusals'>) =>
+  operation('GET /staff/school-refusals', {
+    access: 'staff',
+    may: 'support',
+    tag: 'staff',
+    id: 'findSchoolRefusals',
+    summary: 'Refused sign-ins with school accounts',
+    description:
+      'The newest first, with what the provider claimed of the person. They are kept as long as delivery records.',
+    query: Type.Object({
+      q: Type.Optional(
+        Type.String({
+          description: 'The reference that the page showed, a student number, or an address.',
+          examples: ['KTV-BDF-GHJ'],
         }),
-        response: { 200: SchoolRefusals, ...problems(...staffReadProblems) },
-      },
-    },
-    async ({ query: { q = '', limit = '50' } }) => ({
-      refusals: await accounts.refusals.find(q, integerFrom('limit', limit, limits)),
+      ),
+      limit: Limit,
     }),
-  )
+    reply: SchoolRefusals,
+    answer: async ({ query: { q = '', limit } }) => ({ refusals: await refusals.find(q, limitFrom(limit)) }),
+  })
 
-  app.get(
-    '/staff/providers',
-    {
-      config: reading,
-      schema: {
-        tags,
-        operationId: 'listStaffProviders',
-        summary: 'All providers of school accounts',
-        response: { 200: ProviderList, ...problems(...staffReadProblems) },
-      },
-    },
-    async () => ({ providers: await providers.list() }),
-  )
+const managing = (providers: Providers) => [
+  operation('GET /staff/providers', {
+    ...reading,
+    id: 'listStaffProviders',
+    summary: 'All providers of school accounts',
+    reply: ProviderList,
+    answer: async () => ({ providers: await providers.list() }),
+  }),
 
-  app.post(
-    '/staff/providers',
-    {
-      config: changing,
-      schema: {
-        tags,
-        operationId: 'addProvider',
-        summary: 'Add a provider',
-        description: 'Like every change here, this needs a sign-in at most 30 minutes old.',
-        body: NewProvider,
-        response: { 201: ProviderEntry, ...problems(...provenChangeProblems, 'conflict') },
-      },
-    },
-    async (request, reply) => reply.code(201).send(await providers.add(request.body, byStaffOf(request))),
-  )
+  operation('POST /staff/providers', {
+    ...changing,
+    id: 'addProvider',
+    summary: 'Add a provider',
+    description: 'Like every change here, this needs a sign-in at most 30 minutes old.',
+    body: NewProvider,
+    status: 201,
+    reply: ProviderEntry,
+    refuses: ['conflict'],
+    answer: ({ body, by }) => providers.add(body, by),
+  }),
 
-  app.patch(
-    '/staff/providers/:providerId',
-    {
-      config: changing,
-      schema: {
-        tags,
-        operationId: 'changeProvider',
-        summary: 'Change, disable or enable a provider',
-        description: 'A disabled provider signs nobody in. Sessions and links stay.',
-        params,
-        body: ProviderChange,
-        response: { 200: ProviderEntry, ...problems(...provenChangeProblems, 'not-found') },
-      },
-    },
-    (request) => providers.change(request.params.providerId, request.body, byStaffOf(request)),
-  )
+  operation('PATCH /staff/providers/:providerId', {
+    ...changing,
+    id: 'changeProvider',
+    summary: 'Change, disable or enable a provider',
+    description: 'A disabled provider signs nobody in. Sessions and links stay.',
+    params,
+    body: ProviderChange,
+    reply: ProviderEntry,
+    refuses: ['not-found'],
+    answer: ({ params, body, by }) => providers.change(params.providerId, body, by),
+  }),
 
-  app.delete(
-    '/staff/providers/:providerId',
-    {
-      config: changing,
-      schema: {
-        tags,
-        operationId: 'removeProvider',
-        summary: 'Remove a provider, and all its links',
-        params,
-        response: { 204: Empty, ...problems(...provenChangeProblems, 'not-found') },
-      },
-    },
-    async (request, reply) => {
-      await providers.remove(request.params.providerId, byStaffOf(request))
-      return reply.code(204).send()
-    },
-  )
+  operation('DELETE /staff/providers/:providerId', {
+    ...changing,
+    id: 'removeProvider',
+    summary: 'Remove a provider, and all its links',
+    params,
+    refuses: ['not-found'],
+    answer: ({ params, by }) => providers.remove(params.providerId, by),
+  }),
 
-  app.post(
-    '/staff/providers/:providerId/test',
-    {
-      config: reading,
-      schema: {
-        tags,
-        operationId: 'testProvider',
-        summary: 'Try a provider without a person',
-        description:
-          'Fetches its metadata and keys, opens its form, and offers it a code that cannot work, to see whether it knows our credentials. Changes nothing.',
-        params,
-        response: { 200: ProviderTest, ...problems(...staffReadProblems, 'not-found') },
-      },
-    },
-    (request) => providers.test(request.params.providerId),
-  )
-}
+  operation('POST /staff/providers/:providerId/test', {
+    ...reading,
+    id: 'testProvider',
+    summary: 'Try a provider without a person',
+    description:
+      'Fetches its metadata and keys, opens its form, and offers it a code that cannot work, to see whether it knows our credentials. Changes nothing.',
+    params,
+    reply: ProviderTest,
+    refuses: ['not-found'],
+    answer: ({ params }) => providers.test(params.providerId),
+  }),
+]

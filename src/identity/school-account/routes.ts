@@ -1,22 +1,13 @@
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { AppError } from '../../errors.ts'
-import { type ByOf, type CallerOf, ownChangeWithinMs, routeConfig } from '../../platform/http/access.ts'
-import { requestCaller } from '../../platform/http/caller.ts'
+import { ownChangeWithinMs } from '../../platform/http/access.ts'
 import { formMediaType } from '../../platform/http/oauth.ts'
+import { page } from '../../platform/http/operation.ts'
 import type { PortalCookie } from '../../platform/http/portal.ts'
-import {
-  bodyProblems,
-  problems,
-  provenChangeProblems,
-  tokenProblems,
-} from '../../platform/http/problem-schemas.ts'
-import { Empty, Id } from '../../platform/http/schemas.ts'
+import { Id } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
-import type { CallerNetwork } from '../../platform/lib/bucket.ts'
-import { deviceOf } from '../../platform/lib/device.ts'
-import { schoolRoles } from '../../roles.ts'
-import type { LiveSession } from '../session/session.ts'
+import { type SchoolRole, schoolRoles } from '../../roles.ts'
+import { operation } from '../session/operation.ts'
 import {
   LoggedOut,
   LogoutForm,
@@ -33,19 +24,67 @@ export interface SchoolAccountRoutesDeps {
   readonly answer: SchoolAccounts['answer']
   readonly providers: Providers
   readonly portal: PortalCookie
-  readonly callerOf: CallerOf<LiveSession>
-  readonly byOf: ByOf
-  networkOf(request: FastifyRequest): CallerNetwork
 }
 
-export async function schoolAccountRoutes(
-  root: FastifyInstance,
-  deps: SchoolAccountRoutesDeps,
-): Promise<void> {
-  signingIn(root, deps)
-  ownLinks(root, deps)
-  await loggingOut(root, deps)
-}
+// Limits of its own are applied only to sign-ins at a provider that is there.
+export const schoolAccountRoutes = (deps: SchoolAccountRoutesDeps) => [
+  providerButtons(deps.providers),
+  ...schoolRoles.map((role) => signingIn(role, deps)),
+  comingBack(deps),
+  ...ownLinks(deps),
+  loggingOut(deps.accounts),
+]
+
+const providerButtons = (providers: Providers) =>
+  operation('GET /providers', {
+    access: 'public',
+    tag: 'school account',
+    id: 'listProviders',
+    summary: 'Providers of school accounts, for buttons',
+    reply: ProviderButtons,
+    async answer({ reply }) {
+      reply.header('Cache-Control', 'no-cache')
+      return { providers: await providers.buttons() }
+    },
+  })
+
+const params = Type.Object({ providerId: Id('The provider.') })
+
+const signingIn = (role: SchoolRole, { accounts, portal }: SchoolAccountRoutesDeps) =>
+  operation(`POST /portal/${role}/school/:providerId`, {
+    access: 'portal',
+    tag: 'portal',
+    id: `start${role === 'staff' ? 'Staff' : 'Student'}SchoolSignIn`,
+    summary: `Sign in with a school account, as ${role === 'staff' ? 'staff' : 'a student'}`,
+    description:
+      'Send the browser to `location`. A sealed cookie keeps the sign-in for ten minutes; nothing else is stored. The browser comes back signed in, or to a page that says it was refused.',
+    params: Type.Object({ providerId: Id('From GET /providers.') }),
+    body: SchoolSignIn,
+    reply: SchoolSignInStarted,
+    refuses: ['not-found'],
+    async answer({ request, reply, params: { providerId }, body, sender }) {
+      const { return: returnTo, prompt } = body
+      const otherAccount = prompt === 'select_account'
+      const from = { providerId, returnTo, shared: portal.isShared(request), otherAccount }
+      const { sealed, location } = await accounts.start(role, from, sender)
+      portal.keepSignInElsewhere(reply, sealed)
+      return { location }
+    },
+  })
+
+/** Back from the provider. */
+const comingBack = ({ answer, portal }: SchoolAccountRoutesDeps) =>
+  page('GET /sign-in/school/callback', async ({ request, reply, sender, device }) => {
+    const { search } = new URL(request.url, 'http://localhost')
+    const outcome = await answer({ sealed: portal.signInElsewhereIn(request), search, device }, sender)
+    reply.code(303).headers({ 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer' })
+    // Another sign-in may be under way in this browser, so its cookie stays.
+    if (outcome.kind === 'not-begun') return reply.header('Location', '/#/school-refused').send()
+    portal.clearSignInElsewhere(reply)
+    if (outcome.kind === 'refused') return reply.header('Location', refusalPage(outcome)).send()
+    if (outcome.kind === 'signed-in') portal.keep(reply, outcome.tokens, outcome.shared)
+    return reply.header('Location', outcome.returnTo).send()
+  })
 
 /**
  * The same for every reason, so that nobody can find out who has an account. It is shown where the browser was going to, so
@@ -66,198 +105,71 @@ function refusalPage({ from, reference }: Extract<Outcome, { kind: 'refused' }>)
 
 const pagesWithRefusals = ['/', '/console', '/oauth/authorize']
 
-function signingIn(root: FastifyInstance, deps: SchoolAccountRoutesDeps): void {
-  const { accounts, answer, providers, portal, networkOf } = deps
-  const app = root.withTypeProvider<TypeBoxTypeProvider>()
-  // Limits of its own are applied only to sign-ins at a provider that is there.
-  const config = routeConfig({ access: 'public' })
+const changing = { access: 'signed-in', tag: 'school account', provedWithinMs: ownChangeWithinMs } as const
 
-  app.get(
-    '/providers',
-    {
-      config,
-      schema: {
-        tags: ['school account'],
-        operationId: 'listProviders',
-        summary: 'Providers of school accounts, for buttons',
-        security: [],
-        response: { 200: ProviderButtons, ...problems() },
-      },
-    },
-    async (_request, reply) => {
-      reply.header('Cache-Control', 'no-cache')
-      return { providers: await providers.buttons() }
-    },
-  )
+const ownLinks = ({ accounts, portal }: SchoolAccountRoutesDeps) => [
+  operation('GET /school/links', {
+    access: 'signed-in',
+    tag: 'school account',
+    id: 'listSchoolLinks',
+    summary: 'My school accounts',
+    reply: SchoolLinks,
+    answer: async ({ caller }) => ({ links: await accounts.links(caller.id) }),
+  }),
 
-  for (const role of schoolRoles)
-    app.post(
-      `/portal/${role}/school/:providerId`,
-      {
-        config,
-        onRequest: portal.refuseForeign,
-        schema: {
-          tags: ['portal'],
-          operationId: `start${role === 'staff' ? 'Staff' : 'Student'}SchoolSignIn`,
-          summary: `Sign in with a school account, as ${role === 'staff' ? 'staff' : 'a student'}`,
-          description:
-            'Send the browser to `location`. A sealed cookie keeps the sign-in for ten minutes; nothing else is stored. The browser comes back signed in, or to a page that says it was refused.',
-          security: [],
-          params: Type.Object({ providerId: Id('From GET /providers.') }),
-          body: SchoolSignIn,
-          response: { 200: SchoolSignInStarted, ...problems(...bodyProblems, 'forbidden', 'not-found') },
-        },
-      },
-      async (request, reply) => {
-        const started = await accounts.start(
-          role,
-          {
-            providerId: request.params.providerId,
-            returnTo: request.body.return,
-            shared: portal.isShared(request),
-            otherAccount: request.body.prompt === 'select_account',
-          },
-          requestCaller(networkOf(request), reply),
-        )
-        portal.keepSignInElsewhere(reply, started.sealed)
-        return { location: started.location }
-      },
-    )
+  operation('POST /school/links', {
+    ...changing,
+    id: 'addSchoolLink',
+    summary: 'Connect my school account',
+    description:
+      'Send the browser to `location`, which needs the cookie of this reply. Needs a proof of who I am at most 10 minutes old. For staff it is the only way to be able to sign in with a school account.',
+    body: NewSchoolLink,
+    reply: SchoolSignInStarted,
+    refuses: ['not-found', 'conflict'],
+    async answer({ request, reply, caller, body: { providerId, return: returnTo, prompt } }) {
+      const otherAccount = prompt === 'select_account'
+      const from = { providerId, returnTo, shared: portal.isShared(request), otherAccount }
+      const { sealed, location } = await accounts.startLink(caller, from)
+      portal.keepSignInElsewhere(reply, sealed)
+      return { location }
+    },
+  }),
 
-  app.get(
-    '/sign-in/school/callback',
-    {
-      config,
-      // For browsers that come back from the provider, not for programs.
-      schema: { hide: true },
-    },
-    async (request, reply) => {
-      const { search } = new URL(request.url, 'http://localhost')
-      const outcome = await answer(
-        {
-          sealed: portal.signInElsewhereIn(request),
-          search,
-          device: deviceOf(request.headers['user-agent']),
-        },
-        requestCaller(networkOf(request), reply),
-      )
-      reply.code(303).headers({ 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer' })
-      // Another sign-in may be under way in this browser, so its cookie stays.
-      if (outcome.kind === 'not-begun') return reply.header('Location', '/#/school-refused').send()
-      portal.clearSignInElsewhere(reply)
-      if (outcome.kind === 'refused') return reply.header('Location', refusalPage(outcome)).send()
-      if (outcome.kind === 'signed-in') portal.keep(reply, outcome.tokens, outcome.shared)
-      return reply.header('Location', outcome.returnTo).send()
-    },
-  )
-}
+  operation('DELETE /school/links/:providerId', {
+    ...changing,
+    id: 'removeSchoolLink',
+    summary: 'Disconnect my school account',
+    description: 'Needs a proof of who I am at most 10 minutes old.',
+    params,
+    refuses: ['not-found'],
+    answer: ({ caller, params, by }) => accounts.unlink(caller.id, params.providerId, by, caller.session_id),
+  }),
+]
 
-function ownLinks(
-  root: FastifyInstance,
-  { accounts, portal, callerOf, byOf }: SchoolAccountRoutesDeps,
-): void {
-  const app = root.withTypeProvider<TypeBoxTypeProvider>()
-  const tags = ['school account']
-  const changing = routeConfig({ access: 'signed-in', provedWithinMs: ownChangeWithinMs })
-  const refusals = [...provenChangeProblems, 'not-found'] as const
-
-  app.get(
-    '/school/links',
-    {
-      config: routeConfig({ access: 'signed-in' }),
-      schema: {
-        tags,
-        operationId: 'listSchoolLinks',
-        summary: 'My school accounts',
-        response: { 200: SchoolLinks, ...problems(...tokenProblems, 'forbidden') },
-      },
+const loggingOut = (accounts: SchoolAccounts) =>
+  operation('POST /sign-in/school/:providerId/logout', {
+    access: 'public',
+    tag: 'school account',
+    id: 'logOutFromProvider',
+    summary: 'Back-channel logout',
+    description:
+      'For the provider: ends the sessions that began with the session or the account that the token names.',
+    within: takeLogoutForms,
+    consumes: [formMediaType],
+    params,
+    body: LogoutForm,
+    reply: LoggedOut,
+    async answer({ reply, params, body, sender }) {
+      reply.header('Cache-Control', 'no-store')
+      await accounts.logout(params.providerId, body.logout_token, sender)
+      return {}
     },
-    async (request) => ({ links: await accounts.links(callerOf(request).id) }),
-  )
-
-  app.post(
-    '/school/links',
-    {
-      config: changing,
-      schema: {
-        tags,
-        operationId: 'addSchoolLink',
-        summary: 'Connect my school account',
-        description:
-          'Send the browser to `location`, which needs the cookie of this reply. Needs a proof of who I am at most 10 minutes old. For staff it is the only way to be able to sign in with a school account.',
-        body: NewSchoolLink,
-        response: { 200: SchoolSignInStarted, ...problems(...refusals, 'conflict') },
-      },
-    },
-    async (request, reply) => {
-      const { providerId, return: returnTo, prompt } = request.body
-      const started = await accounts.startLink(callerOf(request), {
-        providerId,
-        returnTo,
-        shared: portal.isShared(request),
-        otherAccount: prompt === 'select_account',
-      })
-      portal.keepSignInElsewhere(reply, started.sealed)
-      return { location: started.location }
-    },
-  )
-
-  app.delete(
-    '/school/links/:providerId',
-    {
-      config: changing,
-      schema: {
-        tags,
-        operationId: 'removeSchoolLink',
-        summary: 'Disconnect my school account',
-        description: 'Needs a proof of who I am at most 10 minutes old.',
-        params: Type.Object({ providerId: Id('The provider.') }),
-        response: { 204: Empty, ...problems(...refusals) },
-      },
-    },
-    async (request, reply) => {
-      const { id, session_id: sessionId } = callerOf(request)
-      await accounts.unlink(id, request.params.providerId, byOf(request), sessionId)
-      return reply.code(204).send()
-    },
-  )
-}
-
-async function loggingOut(
-  root: FastifyInstance,
-  { accounts, networkOf }: SchoolAccountRoutesDeps,
-): Promise<void> {
-  await root.register(async (scope) => {
-    scope.addContentTypeParser(
-      formMediaType,
-      { parseAs: 'buffer' },
-      async (_request: unknown, body: Buffer) => readLogoutForm(body),
-    )
-    scope.withTypeProvider<TypeBoxTypeProvider>().post(
-      '/sign-in/school/:providerId/logout',
-      {
-        config: routeConfig({ access: 'public' }),
-        schema: {
-          tags: ['school account'],
-          operationId: 'logOutFromProvider',
-          summary: 'Back-channel logout',
-          description:
-            'For the provider: ends the sessions that began with the session or the account that the token names.',
-          security: [],
-          consumes: [formMediaType],
-          params: Type.Object({ providerId: Id('The provider.') }),
-          body: LogoutForm,
-          response: { 200: LoggedOut, ...problems(...bodyProblems) },
-        },
-      },
-      async (request, reply) => {
-        reply.header('Cache-Control', 'no-store')
-        const { logout_token: token } = request.body
-        await accounts.logout(request.params.providerId, token, requestCaller(networkOf(request), reply))
-        return {}
-      },
-    )
   })
+
+function takeLogoutForms(scope: FastifyInstance): void {
+  scope.addContentTypeParser(formMediaType, { parseAs: 'buffer' }, async (_request: unknown, body: Buffer) =>
+    readLogoutForm(body),
+  )
 }
 
 function readLogoutForm(body: Buffer): { logout_token?: string } {

@@ -1,11 +1,9 @@
 /** Public keys and issuer metadata, for services that verify our tokens themselves. */
-import type { FastifyInstance } from 'fastify'
-import { routeConfig } from '../../platform/http/access.ts'
-import { problems } from '../../platform/http/problem-schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import { languages } from '../../platform/lib/languages.ts'
 import { algorithms } from './jwt.ts'
 import type { SigningKeys } from './keys.ts'
+import { operation } from './operation.ts'
 
 const PublicKey = Type.Object(
   {
@@ -21,7 +19,8 @@ const PublicKey = Type.Object(
   },
   { title: 'PublicKey' },
 )
-const PublicKeys = Type.Object({ keys: Type.Array(PublicKey) }, { title: 'PublicKeys' })
+type Jwk = Awaited<ReturnType<SigningKeys['publicKeys']>>[number]
+const PublicKeys = Type.Object({ keys: Type.Array(Type.Unsafe<Jwk>(PublicKey)) }, { title: 'PublicKeys' })
 
 const IssuerMetadata = Type.Object(
   {
@@ -59,59 +58,39 @@ const IssuerMetadata = Type.Object(
   { title: 'IssuerMetadata' },
 )
 
-export function wellKnownRoutes(
-  app: FastifyInstance,
-  deps: { keys: SigningKeys; issuer: string; offers: Offers },
-): void {
-  const config = routeConfig({ access: 'public' })
-  const cached = 'public, max-age=300'
-  const tags = ['tokens']
+const cached = 'public, max-age=300'
 
-  app.get(
-    '/.well-known/jwks.json',
-    {
-      config,
-      schema: {
-        tags,
-        operationId: 'getPublicKeys',
-        summary: 'Public keys (RFC 7517)',
-        security: [],
-        response: {
-          200: PublicKeys,
-          ...problems(),
-        },
-      },
-    },
-    async (_request, reply) => {
+export const wellKnownRoutes = (keys: SigningKeys, issuer: string, offers: Offers) => [
+  operation('GET /.well-known/jwks.json', {
+    access: 'public',
+    tag: 'tokens',
+    id: 'getPublicKeys',
+    summary: 'Public keys (RFC 7517)',
+    reply: PublicKeys,
+    async answer({ reply }) {
       reply.header('Cache-Control', cached)
-      return { keys: await deps.keys.publicKeys() }
+      return { keys: await keys.publicKeys() }
     },
-  )
-
-  const metadata = issuerMetadata(deps.issuer, deps.offers)
-  const documents = {
-    '/.well-known/openid-configuration': ['getOpenIdConfiguration', 'OpenID Connect Discovery'],
-    '/.well-known/oauth-authorization-server': ['getIssuerMetadata', 'RFC 8414'],
-  } as const
-  for (const [path, [operationId, standard]] of Object.entries(documents))
-    app.get(
-      path,
-      {
-        config,
-        schema: {
-          tags,
-          operationId,
-          summary: `Issuer metadata (${standard})`,
-          security: [],
-          response: { 200: IssuerMetadata, ...problems() },
-        },
-      },
-      async (_request, reply) => {
+  }),
+  ...metadataDocuments.map(([name, id, standard]) =>
+    operation(`GET /.well-known/${name}`, {
+      access: 'public',
+      tag: 'tokens',
+      id,
+      summary: `Issuer metadata (${standard})`,
+      reply: IssuerMetadata,
+      answer({ reply }) {
         reply.header('Cache-Control', cached)
-        return metadata
+        return issuerMetadata(issuer, offers)
       },
-    )
-}
+    }),
+  ),
+]
+
+const metadataDocuments = [
+  ['openid-configuration', 'getOpenIdConfiguration', 'OpenID Connect Discovery'],
+  ['oauth-authorization-server', 'getIssuerMetadata', 'RFC 8414'],
+] as const
 
 /** What clients can ask for. */
 export interface Offers {

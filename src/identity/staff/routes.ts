@@ -1,103 +1,72 @@
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import type { FastifyInstance } from 'fastify'
-import { type ByOf, type CallerOf, routeConfig, staffChange } from '../../platform/http/access.ts'
-import { problems, provenChangeProblems, staffReadProblems } from '../../platform/http/problem-schemas.ts'
-import { Empty, Id } from '../../platform/http/schemas.ts'
+import { staffChange } from '../../platform/http/access.ts'
+import { Id } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import { Fields } from '../people/fields.ts'
-import type { LiveSession } from '../session/session.ts'
+import { operation } from '../session/operation.ts'
 import { NewStaffMember, StaffChange, StaffList, StaffMember, StaffProfile } from './schemas.ts'
 import { profileOf, type Staff } from './staff.ts'
 
-export interface StaffRoutesDeps {
-  readonly staff: Staff
-  readonly callerOf: CallerOf<LiveSession>
-  readonly byStaffOf: ByOf
-}
+const params = Type.Object({ userId: Id('The member’s id.') })
+const changing = { tag: 'staff', ...staffChange('admin') } as const
 
-export function staffRoutes(root: FastifyInstance, { staff, callerOf, byStaffOf }: StaffRoutesDeps): void {
-  const app = root.withTypeProvider<TypeBoxTypeProvider>()
-  const tags = ['staff']
-  const admin = routeConfig({ access: 'staff', may: 'admin' })
-  const changing = staffChange('admin')
-  const refusals = [...provenChangeProblems, 'conflict'] as const
-  const params = Type.Object({ userId: Id('The member’s id.') })
+export const staffRoutes = (staff: Staff) => [...readingStaff(staff), ...changingStaff(staff)]
 
-  app.get(
-    '/staff/me',
-    {
-      config: routeConfig({ access: 'staff', may: 'any' }),
-      schema: {
-        tags,
-        operationId: 'getOwnStaff',
-        summary: 'My profile and rights',
-        response: { 200: StaffProfile, ...problems(...staffReadProblems) },
-      },
-    },
-    (request) => profileOf(callerOf(request, 'staff')),
-  )
+const readingStaff = (staff: Staff) => [
+  operation('GET /staff/me', {
+    tag: 'staff',
+    access: 'staff',
+    may: 'any',
+    id: 'getOwnStaff',
+    summary: 'My profile and rights',
+    reply: StaffProfile,
+    answer: ({ caller }) => profileOf(caller),
+  }),
 
-  app.get(
-    '/staff/members',
-    {
-      config: admin,
-      schema: {
-        tags,
-        operationId: 'listStaff',
-        summary: 'All members of staff',
-        response: {
-          200: StaffList,
-          ...problems(...staffReadProblems),
-        },
-      },
-    },
-    async () => ({ members: await staff.list() }),
-  )
+  operation('GET /staff/members', {
+    tag: 'staff',
+    access: 'staff',
+    may: 'admin',
+    id: 'listStaff',
+    summary: 'All members of staff',
+    reply: StaffList,
+    answer: async () => ({ members: await staff.list() }),
+  }),
+]
 
-  app.post(
-    '/staff/members',
-    {
-      config: changing,
-      schema: {
-        tags,
-        operationId: 'addStaff',
-        summary: 'Add a member of staff',
-        description:
-          'They can sign in immediately. Like every change here, this needs a sign-in at most 30 minutes old.',
-        body: NewStaffMember,
-        response: { 201: StaffMember, ...problems(...refusals) },
-      },
-    },
-    async (request, reply) => {
+const changingStaff = (staff: Staff) => [
+  operation('POST /staff/members', {
+    ...changing,
+    id: 'addStaff',
+    summary: 'Add a member of staff',
+    description:
+      'They can sign in immediately. Like every change here, this needs a sign-in at most 30 minutes old.',
+    body: NewStaffMember,
+    status: 201,
+    reply: StaffMember,
+    refuses: ['conflict'],
+    answer: ({ body, by }) => {
       const fields = new Fields()
-      const address = fields.email(request.body.email)
+      const address = fields.email(body.email)
       const names = {
-        firstname: fields.name('firstname', request.body.firstname),
-        lastname: fields.name('lastname', request.body.lastname),
+        firstname: fields.name('firstname', body.firstname),
+        lastname: fields.name('lastname', body.lastname),
       }
       fields.check()
-      return reply
-        .code(201)
-        .send(await staff.add(address, { ...names, may: request.body.may }, byStaffOf(request)))
+      return staff.add(address, { ...names, may: body.may }, by)
     },
-  )
+  }),
 
-  app.patch(
-    '/staff/members/:userId',
-    {
-      config: changing,
-      schema: {
-        tags,
-        operationId: 'changeStaff',
-        summary: 'Change a member’s name or rights',
-        description: 'The last admin cannot lose that right.',
-        params,
-        body: StaffChange,
-        response: { 200: StaffMember, ...problems(...refusals, 'not-found') },
-      },
-    },
-    async (request) => {
-      const { firstname: first, lastname: last, may } = request.body
+  operation('PATCH /staff/members/:userId', {
+    ...changing,
+    id: 'changeStaff',
+    summary: 'Change a member’s name or rights',
+    description: 'The last admin cannot lose that right.',
+    params,
+    body: StaffChange,
+    reply: StaffMember,
+    refuses: ['conflict', 'not-found'],
+    answer: ({ params, body, by }) => {
+      const { firstname: first, lastname: last, may } = body
       const fields = new Fields()
       const change = {
         ...(first !== undefined && { firstname: fields.name('firstname', first) }),
@@ -105,26 +74,17 @@ export function staffRoutes(root: FastifyInstance, { staff, callerOf, byStaffOf 
         ...(may !== undefined && { may }),
       }
       fields.check()
-      return staff.change(request.params.userId, change, byStaffOf(request))
+      return staff.change(params.userId, change, by)
     },
-  )
+  }),
 
-  app.delete(
-    '/staff/members/:userId',
-    {
-      config: changing,
-      schema: {
-        tags,
-        operationId: 'removeStaff',
-        summary: 'Remove a member of staff',
-        description: 'Ends their sessions at once. The last admin cannot be removed.',
-        params,
-        response: { 204: Empty, ...problems(...refusals, 'not-found') },
-      },
-    },
-    async (request, reply) => {
-      await staff.remove(request.params.userId, byStaffOf(request))
-      return reply.code(204).send()
-    },
-  )
-}
+  operation('DELETE /staff/members/:userId', {
+    ...changing,
+    id: 'removeStaff',
+    summary: 'Remove a member of staff',
+    description: 'Ends their sessions at once. The last admin cannot be removed.',
+    params,
+    refuses: ['conflict', 'not-found'],
+    answer: ({ params, by }) => staff.remove(params.userId, by),
+  }),
+]

@@ -181,7 +181,7 @@ export function supportRoutes(
     app.post(
       `/staff/people/:userId/${name}`,
       {
-        config: isGrave ? staffChange('support') : config,
+        config: isGrave ? { ...staffChange('support') } : { ...config },
         schema: {
           tags,
           operationId: `${operation}Person`,

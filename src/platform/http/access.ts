@@ -21,12 +21,15 @@ import { type Reader, readable, readablePart } from '../lib/readable.ts'
 import { bearerToken } from './bearer.ts'
 import { type MemoryBuckets, memoryPolicies, showLimit } from './limits.ts'
 import { hasOtherMethod } from './paths.ts'
+import type { PortalCookie } from './portal.ts'
 
 const unknownShown = 10
-const accesses = ['public', 'signed-in', 'client', 'service', ...roles] as const
+/** `portal`: nobody’s token is needed, but only the portal’s own pages may call it. */
+const accesses = ['public', 'portal', 'signed-in', 'client', 'service', ...roles] as const
+export type Access = (typeof accesses)[number]
 
 export interface RouteConfig extends FastifyContextConfig {
-  readonly access: (typeof accesses)[number]
+  readonly access: Access
   /** The right that a member of staff needs; an admin has all. */
   readonly may?: Right | 'any'
   /** The scope with which a client may call it, too. Without one, no client may. */
@@ -43,19 +46,23 @@ export interface RouteConfig extends FastifyContextConfig {
   readonly bodyWithinMs?: number
 }
 
-type Stated =
-  | { readonly access: Exclude<RouteConfig['access'], 'staff' | 'client' | 'service'>; readonly may?: never }
-  | { readonly access: 'staff'; readonly may: Right | 'any' }
-  | { readonly access: 'client' | 'service'; readonly scope: string; readonly may?: never }
+/** Staff need a right, and applications a scope. */
+export type AccessOf<A extends Access> = Omit<RouteConfig, 'access' | 'may'> & {
+  readonly access: A
+} & (A extends 'staff'
+    ? { readonly may: Right | 'any' }
+    : A extends 'client' | 'service'
+      ? { readonly scope: string; readonly may?: never }
+      : { readonly may?: never })
 
 /** Fastify accepts any `config`; this function makes a wrong name, or a route for staff without a right, fail to compile. */
-export const routeConfig = (config: RouteConfig & Stated): RouteConfig => config
+export const routeConfig = <const A extends Access>(config: AccessOf<A>): AccessOf<A> => config
 
 const staffChangeWithinMs = 30 * minute
 
 /** For actions of staff that are hard to undo, which need a recent sign-in. */
-export const staffChange = (may: Right): RouteConfig =>
-  routeConfig({ access: 'staff', may, provedWithinMs: staffChangeWithinMs })
+export const staffChange = (may: Right) =>
+  ({ access: 'staff', may, provedWithinMs: staffChangeWithinMs }) as const
 
 /** For actions of the owner that are hard to undo. */
 export const ownChangeWithinMs = 10 * minute
@@ -104,6 +111,7 @@ export interface AccessDeps<Caller extends Identity> {
   readonly clock: Clock
   readonly log: FastifyBaseLogger
   networkOf(request: FastifyRequest): CallerNetwork
+  readonly portal: Pick<PortalCookie, 'refuseForeign'>
 }
 
 /** The caller of a route that is not public. Pass the role if the route’s access is a role. */
@@ -117,6 +125,14 @@ export type MustBeRecent = (request: FastifyRequest) => Promise<void>
 
 /** Who makes a change in this request: its owner, or for `byStaffOf` the member of staff who calls. */
 export type ByOf = (request: FastifyRequest) => By
+
+/** What is known of a request that was let in. */
+export interface Guard<Caller extends Identity> {
+  readonly callerOf: CallerOf<Caller>
+  readonly byOf: ByOf
+  readonly mustBeRecent: MustBeRecent
+  readonly networkOf: (request: FastifyRequest) => CallerNetwork
+}
 
 /**
  * Counts a call against its network if it failed before any limit was applied: an unknown path, another method, or a body
@@ -136,7 +152,7 @@ const caller = Symbol('caller')
 export function guardAccess<Caller extends Identity>(
   app: FastifyInstance,
   deps: AccessDeps<Caller>,
-): { callerOf: CallerOf<Caller>; byOf: ByOf; byStaffOf: ByOf; mustBeRecent: MustBeRecent } {
+): Guard<Caller> & { byStaffOf: ByOf } {
   app.decorateRequest(caller, null)
   app.addHook('onRoute', (route) => {
     const { access, may, scope } = configOf(route) ?? {}
@@ -150,9 +166,9 @@ export function guardAccess<Caller extends Identity>(
   app.addHook('onRequest', (request, reply, done) => {
     const config = configOf(request.routeOptions)!
     const { access, limit = 'network' } = config
-    if (access === 'public') {
+    if (access === 'public' || access === 'portal') {
       if (limit === 'network') countNetwork(request, reply)
-      return done()
+      return access === 'portal' ? deps.portal.refuseForeign(request, reply, done) : done()
     }
     if (config.tokenInForm) return done()
     identify(request, reply, config).then(() => done(), done)
@@ -218,16 +234,15 @@ export function guardAccess<Caller extends Identity>(
   }
 
   const byOf: ByOf = (request) => ({
-    actor: 'self',
+    actor: configOf(request.routeOptions)?.access === 'staff' ? callerOf(request).id : 'self',
     requestId: request.id,
     network: deps.networkOf(request).fingerprint,
   })
-
-  const byStaffOf: ByOf = (request) => ({ ...byOf(request), actor: callerOf(request, 'staff').id })
+  const byStaffOf = byOf
 
   const mustBeRecent: MustBeRecent = (request) => refuseOldProof(callerOf(request), staffChangeWithinMs)
 
-  return { callerOf, byOf, byStaffOf, mustBeRecent }
+  return { callerOf, byOf, byStaffOf, mustBeRecent, networkOf: deps.networkOf }
 }
 
 const isObject = (payload: unknown): payload is object => typeof payload === 'object' && payload !== null

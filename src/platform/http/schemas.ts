@@ -34,6 +34,12 @@ export function integerFrom(parameter: string, text: string, { min, max }: Span)
   throw invalidField({ parameter, detail: `must be a whole number from ${min} to ${max}` })
 }
 
+const limits = { min: 1, max: 200 }
+/** Of lists in pages; `limitFrom` reads it. */
+export const Limit = QueryInteger(limits, 'Maximum number of results; default 50.')
+export const limitFrom = (text = '50') => integerFrom('limit', text, limits)
+export const After = Type.Optional(Type.String({ description: 'The `next` value of the previous page.' }))
+
 /** A time in the query; `timeFrom` reads it. */
 export const QueryTime = (description: string) =>
   Type.Optional(Type.String({ description, documented: { format: 'date-time' } }))
