@@ -421,10 +421,12 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   await add(stepUpByCodeRoutes(byCode, portal))
   await add(portalSessionRoutes(sessions, portal, Profile))
   await add(staffRoutes(staff))
-  eventRoutes(app, {
-    readFeed: (filter) => readFeed(db, filter),
-    namesOf: (userIds) => namesOf(db, userIds),
-  })
+  await add(
+    eventRoutes({
+      readFeed: (filter) => readFeed(db, filter),
+      namesOf: (userIds) => namesOf(db, userIds),
+    }),
+  )
   const overview = new Overview({
     db,
     clock,
@@ -440,8 +442,8 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     return sendTestMail(transport, mail)
   }
   supportRoutes(app, { support, overview, testMail, clock, callerOf, byStaffOf })
-  await deliveryRoutes(app, { deliveries, secrets, byOf, log })
-  webhookRoutes(app, { webhooks, byStaffOf })
+  await add(deliveryRoutes({ deliveries, secrets, log }))
+  await add(webhookRoutes(webhooks))
   directoryRoutes(app, new Directory({ db, secrets }))
   await add(clientRoutes(clients))
   await uploadRoutes(app, { uploads, callerOf, byStaffOf, mustBeRecent })

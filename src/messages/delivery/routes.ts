@@ -1,12 +1,10 @@
 /** The delivery records for staff, and the hook to which mail providers report bounces. */
 import { timingSafeEqual } from 'node:crypto'
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { AppError } from '../../errors.ts'
-import { type ByOf, routeConfig } from '../../platform/http/access.ts'
 import { parseJsonBody } from '../../platform/http/json.ts'
-import { problems, staffReadProblems } from '../../platform/http/problem-schemas.ts'
-import { integerFrom, QueryInteger } from '../../platform/http/schemas.ts'
+import { operation, page } from '../../platform/http/operation.ts'
+import { After, Limit, limitFrom } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import { bySystem } from '../../platform/lib/by.ts'
 import type { FailureLog } from '../../platform/lib/failure.ts'
@@ -16,84 +14,65 @@ import { hookSecret } from './hook.ts'
 import { readHook } from './providers.ts'
 import { DeliveryPage } from './schemas.ts'
 
-const limits = { min: 1, max: 200 }
 /** Providers quote the mail's headers. */
 const hookBytesMax = 256 * 1024
 
 export interface DeliveryRoutesDeps {
   readonly deliveries: Deliveries
   readonly secrets: Secrets
-  readonly byOf: ByOf
   readonly log: Pick<FailureLog, 'warn'>
 }
 
-export async function deliveryRoutes(root: FastifyInstance, deps: DeliveryRoutesDeps): Promise<void> {
-  const { deliveries } = deps
-  root.withTypeProvider<TypeBoxTypeProvider>().get(
-    '/staff/deliveries',
-    {
-      config: routeConfig({ access: 'staff', may: 'support' }),
-      schema: {
-        tags: ['staff'],
-        operationId: 'findDeliveries',
-        summary: 'Delivery records, newest first',
-        description:
-          'Of one address, which need not belong to anyone, or of all. Kept for 30 days. Never contains a code.',
-        querystring: Type.Object({
-          email: Type.Optional(Type.String({ description: 'All mails to this address, ignoring case.' })),
-          state: Type.Optional(
-            Type.Enum([...states, waiting], {
-              title: 'DeliveryState',
-              description:
-                '`waiting`: still to be sent, whether `queued` or `deferred`; these are the unsent mails of the overview.',
-            }),
-          ),
-          after: Type.Optional(Type.String({ description: 'The `next` value of the previous page.' })),
-          limit: QueryInteger(limits, 'Maximum number of results; default 50.'),
+export const deliveryRoutes = (deps: DeliveryRoutesDeps) => [finding(deps.deliveries), bounceHook(deps)]
+
+const finding = (deliveries: Deliveries) =>
+  operation('GET /staff/deliveries', {
+    access: 'staff',
+    may: 'support',
+    tag: 'staff',
+    id: 'findDeliveries',
+    summary: 'Delivery records, newest first',
+    description:
+      'Of one address, which need not belong to anyone, or of all. Kept for 30 days. Never contains a code.',
+    query: Type.Object({
+      email: Type.Optional(Type.String({ description: 'All mails to this address, ignoring case.' })),
+      state: Type.Optional(
+        Type.Enum([...states, waiting], {
+          title: 'DeliveryState',
+          description:
+            '`waiting`: still to be sent, whether `queued` or `deferred`; these are the unsent mails of the overview.',
         }),
-        response: {
-          200: DeliveryPage,
-          ...problems(...staffReadProblems),
-        },
-      },
-    },
-    ({ query: { limit = '50', ...rest } }) =>
-      deliveries.find({ ...rest, limit: integerFrom('limit', limit, limits) }),
-  )
-
-  await root.register(async (scope) => {
-    // Amazon SNS posts its JSON as text/plain.
-    scope.addContentTypeParser('text/plain', { parseAs: 'buffer' }, (_request, body, done) => {
-      try {
-        done(null, parseJsonBody(body as Buffer))
-      } catch (error) {
-        done(error as Error)
-      }
-    })
-    bounceHook(scope, deps)
+      ),
+      after: After,
+      limit: Limit,
+    }),
+    reply: DeliveryPage,
+    answer: ({ query: { limit, ...rest } }) => deliveries.find({ ...rest, limit: limitFrom(limit) }),
   })
-}
 
-function bounceHook(root: FastifyInstance, { deliveries, secrets, byOf, log }: DeliveryRoutesDeps): void {
-  root.post(
-    '/hooks/bounces',
-    {
-      bodyLimit: hookBytesMax,
-      config: routeConfig({ access: 'public', limit: 'network' }),
-      // Checked before the body is read, so that a stranger's body is never parsed.
-      onRequest: (request, _reply, done) => done(knowsSecret(request, secrets) ? undefined : stranger()),
-      schema: { hide: true },
-    },
-    async (request, reply) => {
-      const told = readHook(request.body)
+const bounceHook = ({ deliveries, secrets, log }: DeliveryRoutesDeps) =>
+  page(
+    'POST /hooks/bounces',
+    async ({ reply, body, by }) => {
+      const told = readHook(body)
       if (told === undefined)
         throw new AppError('invalid-request', 'This is not a report from a known provider.')
       if ('confirm' in told) tellOperator(told.confirm, log)
-      else
-        for (const bounce of told)
-          await deliveries.bounced(bounce, { ...byOf(request), actor: bySystem.actor })
+      else for (const bounce of told) await deliveries.bounced(bounce, { ...by, actor: bySystem.actor })
       return reply.code(204).send()
     },
+    {
+      bodyLimit: hookBytesMax,
+      within: takePlainJson,
+      // Checked before the body is read, so that a stranger's body is never parsed.
+      onRequest: (request, _reply, done) => done(knowsSecret(request, secrets) ? undefined : stranger()),
+    },
+  )
+
+/** Amazon SNS posts its JSON as text/plain. */
+function takePlainJson(scope: FastifyInstance): void {
+  scope.addContentTypeParser('text/plain', { parseAs: 'buffer' }, async (_request: unknown, body: Buffer) =>
+    parseJsonBody(body),
   )
 }
 
