@@ -201,18 +201,9 @@ class ClassListReader {
     const { code, course, row } = of
     const courseId = idOf('course', slug(code || course))
     if (!this.#content.courses.has(courseId)) this.#content.courses.set(courseId, { title: course, code })
-    const made: SetClass = {
-      title,
-      code,
-      kind: kindFrom(row.text('kind')),
-      courseId,
-      orgId: this.#org(row),
-      termIds: new Set(),
-      rooms: new Set(),
-      meets: new Set(),
-    }
-    this.#content.classes.set(id, made)
-    return made
+    return this.#content.addClass(id, {
+      ...{ title, code, kind: kindFrom(row.text('kind')), courseId, orgId: this.#org(row) },
+    })
   }
 
   /** `key` is the part of a class's id that distinguishes terms. */
@@ -223,8 +214,7 @@ class ClassListReader {
     if (days === null) return this.#noTerm(name, row)
     const key = this.#options.terms.isName(name, order) ? slug(name) : `${days.start}-${days.end}`
     const id = idOf('term', key, ...(key === `${days.start}-${days.end}` ? [] : [days.start, days.end]))
-    const title = key === `${days.start}-${days.end}` ? `${days.start} – ${days.end}` : name
-    this.#content.terms.set(id, { title, type: 'term', ...days })
+    this.#content.addTerm(id, key === `${days.start}-${days.end}` ? '' : name, days)
     return { id, key, days }
   }
 
@@ -305,15 +295,15 @@ class ClassListReader {
       content.people.set(id, { role: 'student', enabled: true, ...name, number, email, year, orgId })
       for (const [classId, { days }] of this.#places.get(student) ?? []) {
         // A class with several date ranges: each student is enrolled for one of them.
-        const own = content.classes.get(classId)!.termIds.size > 1 ? days : { start: '', end: '' }
-        content.enrol({ classId, personId: id, role: 'student', ...own })
+        const own = content.classes.get(classId)!.termIds.size > 1 ? days : undefined
+        content.enrol({ classId, personId: id, role: 'student' }, own)
       }
     }
     for (const [key, { name, email, orgId }] of this.#teachers) {
       const id = idOf('teacher', email.toLowerCase() || slug(nameText(name)))
       content.people.set(id, { role: 'teacher', enabled: true, ...name, number: '', email, year: '', orgId })
       for (const classId of this.#teaching.get(key) ?? [])
-        content.enrol({ classId, personId: id, role: 'teacher', start: '', end: '' })
+        content.enrol({ classId, personId: id, role: 'teacher' })
     }
     if (content.orgs.size === 0) content.orgs.set('school', this.#options.schoolName)
   }

@@ -4,7 +4,7 @@ import { bare } from '../../../platform/lib/nearest.ts'
 import type { Meter } from '../bounds.ts'
 import { decoded } from '../encoding.ts'
 import { aboutFile, type FindingLog } from '../findings.ts'
-import { Cells } from './cells.ts'
+import { type CellColumns, Cells } from './cells.ts'
 import { csvRows } from './csv-text.ts'
 import { type DayOrder, orderOf } from './day-text.ts'
 import type { Row } from './sheets.ts'
@@ -24,13 +24,12 @@ export class ExportFiles {
   readonly #meter: Meter
   /** Original file name, by lower-case name without `.csv`. */
   readonly #names: ReadonlyMap<string, string>
-  readonly #dayOrder: DayOrder | null
+  readonly #termsTold = new Set<string>()
 
-  constructor(files: Files, log: FindingLog, meter: Meter, dayOrder: DayOrder | null) {
+  constructor(files: Files, log: FindingLog, meter: Meter) {
     this.#files = files
     this.#log = log
     this.#meter = meter
-    this.#dayOrder = dayOrder
     const csv = files.names.filter((name) => /\.csv$/i.test(name))
     this.#names = new Map(csv.map((name) => [name.slice(0, -4).toLowerCase(), name]))
   }
@@ -40,8 +39,7 @@ export class ExportFiles {
   }
 
   async hasColumn(name: string, column: string): Promise<boolean> {
-    for await (const { at } of this.#tables(name)) return at.has(column)
-    return false
+    return (await this.#table(name))?.columns.at.has(column) ?? false
   }
 
   /** Reports missing files. */
@@ -56,33 +54,45 @@ export class ExportFiles {
 
   /** Empty if there is no such file. */
   async *rows(name: string): AsyncGenerator<ExportRow> {
-    for await (const { rows, ...columns } of this.#tables(name))
-      for (const row of rows) {
-        this.#meter.row()
-        yield new Cells(columns, row, this.#log)
-      }
+    const table = await this.#table(name)
+    for (const row of table?.rows ?? []) {
+      this.#meter.row()
+      yield new Cells(table!.columns, row, this.#log)
+    }
   }
 
   /** The order of day and month in these columns of a file. */
   async dayOrderOf(name: string, ...columns: readonly string[]): Promise<DayOrder | null> {
-    if (this.#dayOrder !== null) return this.#dayOrder
     const texts: string[] = []
     for await (const row of this.rows(name)) for (const column of columns) texts.push(row.text(column))
     return orderOf(texts)
   }
 
-  async *#tables(name: string): AsyncGenerator<{
-    place: string
-    headers: readonly string[]
-    at: ReadonlyMap<string, number>
-    rows: Iterable<Row>
-  }> {
+  /** Once for each term. `message`: up to how to give the days. */
+  tellNoDays(row: ExportRow, column: string, term: string, message: string): void {
+    if (this.#termsTold.has(term)) return
+    this.#termsTold.add(term)
+    const example = `${term === '' ? '' : `${term}=`}2026-09-01..2027-01-31`
+    row.tell('error', 'missing-term', column, `${message} in the console or with --term "${example}".`)
+  }
+
+  async #table(name: string): Promise<{ columns: CellColumns<string>; rows: Iterable<Row> } | undefined> {
     const place = this.#names.get(name)
     if (place === undefined) return
     const rows = csvRows(place, decoded(await this.#files.read(place)).text)
     const first = rows.next()
     if (first.done) return
     const headers = first.value.cells.map((cell) => cell.trim())
-    yield { place, headers, at: new Map(headers.map((header, at) => [bare(header), at])), rows }
+    const at = new Map(headers.map((header, column) => [bare(header), column]))
+    return { columns: { place, headers, at }, rows }
   }
+}
+
+export function tellSkipped(row: ExportRow, column: string, why: string): void {
+  row.tell('warning', 'dangling-reference', column, `The enrolment was skipped: ${why}.`)
+}
+
+/** Some systems have the address only as the name that people sign in with. */
+export function emailIn(row: ExportRow, column: string, login: string): string | null {
+  return row.email(row.text(column) === '' && row.text(login).includes('@') ? login : column)
 }

@@ -77,7 +77,7 @@ export async function isListZip(path: string): Promise<boolean> {
   const archive = await openArchive(path, usualBounds.octetsMax, contents)
   try {
     if (isWorkbook(archive)) return true
-    const files = new ExportFiles(beginningsIn(archive), new FindingLog(), new Meter(), null)
+    const files = new ExportFiles(beginningsIn(archive), new FindingLog(), new Meter())
     if (files.has('manifest')) return false
     const isSds =
       isSds1(files) || ((await files.hasColumn('roles', 'usersourcedid')) && (await isSds2(files)))
@@ -197,14 +197,15 @@ class SetMaker {
 
   /** False if it is not a known export. */
   async #export(files: Files, meter: Meter): Promise<boolean> {
-    const found = new ExportFiles(files, this.log, meter, this.#options.dayOrder)
+    const found = new ExportFiles(files, this.log, meter)
     const { content, log } = this
+    const reading = { files: found, options: this.#options, content }
     if (await isCanvas(found)) {
       this.#kind = 'Canvas export'
-      await readCanvas(found, this.#options, content, log)
+      await readCanvas(reading, log)
     } else if (isSds1(found) || (await isSds2(found))) {
       this.#kind = 'School Data Sync files'
-      await (isSds1(found) ? readSds1 : readSds2)(found, this.#options, content)
+      await (isSds1(found) ? readSds1 : readSds2)(reading)
     } else return false
     if (content.people.size === 0 && !log.failsAsAWhole) {
       const message =
@@ -215,7 +216,7 @@ class SetMaker {
   }
 
   async #notAnExport(files: Files, meter: Meter): Promise<string> {
-    const found = new ExportFiles(files, this.log, meter, null)
+    const found = new ExportFiles(files, this.log, meter)
     if (found.has('users') && (await found.hasColumn('users', 'sourcedid')))
       return 'This is already a OneRoster set. Use it unchanged: upload it in the console, or run chiron roster check.'
     return 'This is neither a Canvas SIS export (users.csv, courses.csv, enrollments.csv …) nor files for Microsoft School Data Sync. Use the class lists themselves, not a folder or zip with them.'

@@ -3,9 +3,16 @@
  * Teacher.csv, StudentEnrollment.csv, TeacherRoster.csv) or 2.1 (orgs.csv, users.csv, roles.csv and so on).
  */
 import type { ListOptions } from './class-list.ts'
-import type { DayOrder, Days } from './day-text.ts'
-import type { ExportFiles, ExportRow } from './export-files.ts'
+import type { DayOrder } from './day-text.ts'
+import { type ExportFiles, type ExportRow, emailIn, tellSkipped } from './export-files.ts'
 import { idOf, type SetContent, type SetPerson, type SetTerm } from './set.ts'
+
+/** What is read, how, and into what. */
+export interface Reading {
+  readonly files: ExportFiles
+  readonly options: ListOptions
+  readonly content: SetContent
+}
 
 export const isSds1 = (files: ExportFiles): boolean =>
   files.has('student', 'section') || files.has('student', 'school')
@@ -14,21 +21,21 @@ export const isSds1 = (files: ExportFiles): boolean =>
 export const isSds2 = async (files: ExportFiles): Promise<boolean> =>
   files.has('orgs', 'users', 'roles') && !(await files.hasColumn('roles', 'sourcedid'))
 
-export async function readSds1(files: ExportFiles, options: ListOptions, content: SetContent): Promise<void> {
+export async function readSds1(reading: Reading): Promise<void> {
+  const { files, options, content } = reading
   if (!files.needs('school', 'section', 'student', 'studentenrollment')) return
   for await (const row of files.rows('school')) content.orgs.set(idIn(row, 'sisid'), row.text('name'))
   for (const role of ['student', 'teacher'] as const)
     for await (const row of files.rows(role)) if (!isGone(row)) takePerson1(row, role, content)
-  const order = await files.dayOrderOf('section', 'termstartdate', 'termenddate')
-  const told = new Set<string>()
-  for await (const row of files.rows('section'))
-    if (!isGone(row)) takeSection(row, order, options, content, told)
-  await takeEnrolments1(files, 'studentenrollment', 'student', content)
-  await takeEnrolments1(files, 'teacherroster', 'teacher', content)
+  const order = options.dayOrder ?? (await files.dayOrderOf('section', 'termstartdate', 'termenddate'))
+  for await (const row of files.rows('section')) if (!isGone(row)) takeSection(row, order, reading)
+  for await (const row of files.rows('studentenrollment')) takeEnrolment1(row, 'student', content)
+  for await (const row of files.rows('teacherroster')) takeEnrolment1(row, 'teacher', content)
 }
 
 const isGone = (row: ExportRow) => /^(inactive|deleted)$/i.test(row.text('status'))
 const idIn = (row: ExportRow, column: string) => row.id(column) ?? ''
+const yearIn = (row: ExportRow) => /^\d{1,2}$/.exec(row.text('grade'))?.[0] ?? ''
 
 /** A student and a teacher may have the same id. */
 function takePerson1(row: ExportRow, role: SetPerson['role'], content: SetContent): void {
@@ -40,10 +47,9 @@ function takePerson1(row: ExportRow, role: SetPerson['role'], content: SetConten
   const number = row.id(role === 'student' ? 'studentnumber' : 'teachernumber')
   if (id === '' || given === null || family === null || email === null || number === null) return
   content.people.set(idOf(role, id), {
-    ...{ role, given, family, email },
+    ...{ role, given, family, email, enabled: true },
     number: role === 'student' ? number || id : number,
-    year: /^\d{1,2}$/.exec(row.text('grade'))?.[0] ?? '',
-    enabled: true,
+    year: yearIn(row),
     orgId: orgIn(row, 'schoolsisid', content),
   })
 }
@@ -54,72 +60,47 @@ function orgIn(row: ExportRow, column: string, content: SetContent): string {
   return content.orgs.has(idIn(row, column)) ? idIn(row, column) : first
 }
 
-function takeSection(
-  row: ExportRow,
-  order: DayOrder | null,
-  options: ListOptions,
-  content: SetContent,
-  told: Set<string>,
-): void {
+function takeSection(row: ExportRow, order: DayOrder | null, { files, options, content }: Reading): void {
   const id = idIn(row, 'sisid')
   const name = row.text('termname') || row.text('termsisid')
   const days = row.days('termstartdate', 'termenddate', order) ?? options.terms.of(name, order)
   if (id === '') return
-  if (days === null) noDays(row, name, told)
-  // Without dates there is no set; its enrolments need no findings of their own.
-  const termIds = new Set<string>()
+  if (days === null) {
+    const message = 'This section has no dates. Fill in Term StartDate and Term EndDate, or give them'
+    files.tellNoDays(row, 'sisid', name, message)
+  }
   const title = row.text('sectionname') || row.text('coursename') || id
   const courseId = idOf('course', idIn(row, 'coursesisid') || id)
   content.courses.set(courseId, { title: row.text('coursename') || title, code: row.text('coursenumber') })
+  // Without dates there is no set, but its enrolments need no findings of their own.
+  const termIds: string[] = []
   if (days !== null && days !== 'refused') {
     const termId = idOf('term', idIn(row, 'termsisid').replaceAll(',', '_'), days.start, days.end)
-    content.terms.set(termId, { title: name || `${days.start} – ${days.end}`, type: 'term', ...days })
-    termIds.add(termId)
+    termIds.push(content.addTerm(termId, name, days))
   }
-  content.classes.set(id, {
-    ...{ title, code: row.text('sectionnumber'), kind: 'course', courseId },
-    orgId: orgIn(row, 'schoolsisid', content),
-    ...{ termIds, rooms: new Set(), meets: new Set() },
-  })
+  const code = row.text('sectionnumber')
+  const orgId = orgIn(row, 'schoolsisid', content)
+  content.addClass(id, { title, code, kind: 'course', courseId, orgId }, termIds)
 }
 
-function noDays(row: ExportRow, name: string, told: Set<string>): void {
-  if (told.has(name)) return
-  told.add(name)
-  const which = name === '' ? '' : `${name}=`
-  const message = `This section has no dates. Fill in Term StartDate and Term EndDate, or give them in the console or with --term "${which}2026-09-01..2027-01-31".`
-  row.tell('error', 'missing-term', 'sisid', message)
+function takeEnrolment1(row: ExportRow, role: SetPerson['role'], content: SetContent): void {
+  const classId = idIn(row, 'sectionsisid')
+  const personId = idOf(role, idIn(row, 'sisid'))
+  if (!content.people.has(personId)) tellSkipped(row, 'sisid', `no ${role} has this id`)
+  else if (!content.classes.has(classId)) tellSkipped(row, 'sectionsisid', 'no section has this id')
+  else content.enrol({ classId, personId, role })
 }
 
-async function takeEnrolments1(
-  files: ExportFiles,
-  file: string,
-  role: SetPerson['role'],
-  content: SetContent,
-): Promise<void> {
-  for await (const row of files.rows(file)) {
-    const classId = idIn(row, 'sectionsisid')
-    const personId = idOf(role, idIn(row, 'sisid'))
-    if (!content.people.has(personId)) dangling(row, 'sisid', `no ${role} has this id`)
-    else if (!content.classes.has(classId)) dangling(row, 'sectionsisid', 'no section has this id')
-    else content.enrol({ classId, personId, role, start: '', end: '' })
-  }
-}
-
-function dangling(row: ExportRow, column: string, why: string): void {
-  row.tell('warning', 'dangling-reference', column, `The enrolment was skipped: ${why}.`)
-}
-
-export async function readSds2(files: ExportFiles, options: ListOptions, content: SetContent): Promise<void> {
+export async function readSds2(reading: Reading): Promise<void> {
+  const { files, content } = reading
   if (!files.needs('orgs', 'users', 'roles')) return
   for await (const row of files.rows('orgs')) content.orgs.set(idIn(row, 'sourcedid'), row.text('name'))
-  const sessions = await readSessions(files)
-  const people = await readRoles(files, content)
+  const sessions = await readSessions(reading)
+  const people = await readRoles(reading)
   for await (const row of files.rows('users')) takePerson2(row, people, content)
   for await (const row of files.rows('courses'))
     content.courses.set(idIn(row, 'sourcedid'), { title: row.text('title'), code: row.text('code') })
-  const told = new Set<string>()
-  for await (const row of files.rows('classes')) takeClass(row, sessions, options, content, told)
+  for await (const row of files.rows('classes')) takeClass(row, sessions, reading)
   for await (const row of files.rows('enrollments')) takeEnrolment2(row, content)
 }
 
@@ -127,9 +108,9 @@ const sessionTypes: Readonly<Record<string, SetTerm['type']>> = {
   ...{ schoolyear: 'schoolYear', semester: 'semester', gradingperiod: 'gradingPeriod' },
 }
 
-async function readSessions(files: ExportFiles): Promise<Map<string, SetTerm>> {
+async function readSessions({ files, options }: Reading): Promise<Map<string, SetTerm>> {
   const sessions = new Map<string, SetTerm>()
-  const order = await files.dayOrderOf('academicsessions', 'startdate', 'enddate')
+  const order = options.dayOrder ?? (await files.dayOrderOf('academicsessions', 'startdate', 'enddate'))
   for await (const row of files.rows('academicsessions')) {
     const days = row.days('startdate', 'enddate', order)
     if (days === null || days === 'refused') continue
@@ -142,14 +123,13 @@ async function readSessions(files: ExportFiles): Promise<Map<string, SetTerm>> {
 type RoleOf = ReadonlyMap<string, Pick<SetPerson, 'role' | 'orgId' | 'year'>>
 
 /** A student who also teaches is a student. Other roles are ignored. */
-async function readRoles(files: ExportFiles, content: SetContent): Promise<RoleOf> {
+async function readRoles({ files, content }: Reading): Promise<RoleOf> {
   const roles = new Map<string, Pick<SetPerson, 'role' | 'orgId' | 'year'>>()
   for await (const row of files.rows('roles')) {
     const role = row.text('role').toLowerCase()
     const id = idIn(row, 'usersourcedid')
-    if ((role !== 'student' && role !== 'teacher') || roles.get(id)?.role === 'student') continue
-    const year = /^\d{1,2}$/.exec(row.text('grade'))?.[0] ?? ''
-    roles.set(id, { role, orgId: orgIn(row, 'orgsourcedid', content), year })
+    if ((role === 'student' || role === 'teacher') && roles.get(id)?.role !== 'student')
+      roles.set(id, { role, orgId: orgIn(row, 'orgsourcedid', content), year: yearIn(row) })
   }
   return roles
 }
@@ -158,8 +138,7 @@ function takePerson2(row: ExportRow, roles: RoleOf, content: SetContent): void {
   const id = idIn(row, 'sourcedid')
   const role = roles.get(id)
   const [given, family] = [row.name('givenname'), row.name('familyname')]
-  const isAddress = row.text('email') === '' && row.text('username').includes('@')
-  const email = row.email(isAddress ? 'username' : 'email')
+  const email = emailIn(row, 'email', 'username')
   if (!role || given === null || family === null || email === null) return
   const number = role.role === 'student' ? id : ''
   content.people.set(id, { ...role, given, family, email, number, enabled: true })
@@ -168,49 +147,26 @@ function takePerson2(row: ExportRow, roles: RoleOf, content: SetContent): void {
 function takeClass(
   row: ExportRow,
   sessions: ReadonlyMap<string, SetTerm>,
-  options: ListOptions,
-  content: SetContent,
-  told: Set<string>,
+  { files, options, content }: Reading,
 ): void {
   const id = idIn(row, 'sourcedid')
-  const termIds = new Set<string>()
-  const named = row
-    .text('sessionsourcedids')
-    .split(',')
-    .map((each) => each.trim())
-    .filter(Boolean)
-  for (const each of named) {
-    const term = sessions.get(each)
-    if (term) content.terms.set(each, term)
-    if (term) termIds.add(each)
-  }
-  if (termIds.size === 0) {
-    const days = options.terms.of(named[0] ?? '', null)
-    if (days === null) noDays2(row, named[0] ?? '', told)
-    else termIds.add(takeDays(days, content))
+  const listed = row.text('sessionsourcedids').split(',')
+  const named = listed.map((each) => each.trim()).filter(Boolean)
+  const termIds = named.filter((each) => sessions.has(each))
+  for (const each of termIds) content.terms.set(each, sessions.get(each)!)
+  const days = termIds.length > 0 ? null : options.terms.of(named[0] ?? '', null)
+  if (days !== null) termIds.push(content.addTerm(idOf('term', days.start, days.end), '', days))
+  if (termIds.length === 0) {
+    const message =
+      'This class has no dates. Add academicSessions.csv and sessionSourcedIds, or give the dates'
+    files.tellNoDays(row, 'sourcedid', named[0] ?? '', message)
   }
   const title = row.text('title') || id
   const courseId = idIn(row, 'coursesourcedid') || idOf('course', id)
   if (!content.courses.has(courseId)) content.courses.set(courseId, { title, code: '' })
-  content.classes.set(id, {
-    ...{ title, code: row.text('code'), kind: 'course', courseId, termIds },
-    orgId: orgIn(row, 'orgsourcedid', content),
-    ...{ rooms: new Set(), meets: new Set() },
-  })
-}
-
-function takeDays(days: Days, content: SetContent): string {
-  const id = idOf('term', days.start, days.end)
-  content.terms.set(id, { title: `${days.start} – ${days.end}`, type: 'term', ...days })
-  return id
-}
-
-function noDays2(row: ExportRow, name: string, told: Set<string>): void {
-  if (told.has(name)) return
-  told.add(name)
-  const which = name === '' ? '' : `${name}=`
-  const message = `This class has no dates. Add academicSessions.csv and sessionSourcedIds, or give the dates in the console or with --term "${which}2026-09-01..2027-01-31".`
-  row.tell('error', 'missing-term', 'sourcedid', message)
+  const code = row.text('code')
+  const orgId = orgIn(row, 'orgsourcedid', content)
+  content.addClass(id, { title, code, kind: 'course', courseId, orgId }, termIds)
 }
 
 function takeEnrolment2(row: ExportRow, content: SetContent): void {
@@ -218,7 +174,7 @@ function takeEnrolment2(row: ExportRow, content: SetContent): void {
   const classId = idIn(row, 'classsourcedid')
   const personId = idIn(row, 'usersourcedid')
   if (role !== 'student' && role !== 'teacher') return
-  if (!content.people.has(personId)) dangling(row, 'usersourcedid', 'no student or teacher has this id')
-  else if (!content.classes.has(classId)) dangling(row, 'classsourcedid', 'no class has this id')
-  else content.enrol({ classId, personId, role, start: '', end: '' })
+  if (!content.people.has(personId)) tellSkipped(row, 'usersourcedid', 'no student or teacher has this id')
+  else if (!content.classes.has(classId)) tellSkipped(row, 'classsourcedid', 'no class has this id')
+  else content.enrol({ classId, personId, role })
 }

@@ -8,13 +8,13 @@ import { rename, rm } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { ZipFile } from 'yazl'
 import { folded } from '../../../platform/lib/folded.ts'
+import { dataFiles } from '../read/read.ts'
 import type { ClassKind } from '../records.ts'
+import type { Days } from './day-text.ts'
 
-export interface SetTerm {
+export interface SetTerm extends Days {
   readonly title: string
   readonly type: 'term' | 'semester' | 'schoolYear' | 'gradingPeriod'
-  readonly start: string
-  readonly end: string
 }
 
 export interface SetCourse {
@@ -44,13 +44,13 @@ export interface SetPerson {
   readonly orgId: string
 }
 
-export interface SetEnrolment {
+export interface SetEnrolment extends Days {
   readonly classId: string
   readonly personId: string
   readonly role: 'student' | 'teacher' | 'aide'
-  readonly start: string
-  readonly end: string
 }
+
+const noDays: Days = { start: '', end: '' }
 
 /** All by sourcedId. */
 export class SetContent {
@@ -61,9 +61,26 @@ export class SetContent {
   readonly people = new Map<string, SetPerson>()
   readonly enrolments = new Map<string, SetEnrolment>()
 
-  enrol(enrolment: SetEnrolment): void {
+  /** Returns the id. Without a title, the days stand in. */
+  addTerm(id: string, title: string, days: Days): string {
+    this.terms.set(id, { title: title || `${days.start} – ${days.end}`, type: 'term', ...days })
+    return id
+  }
+
+  addClass(
+    id: string,
+    of: Pick<SetClass, 'title' | 'code' | 'kind' | 'courseId' | 'orgId'>,
+    termIds: Iterable<string> = [],
+  ): SetClass {
+    const made: SetClass = { ...of, termIds: new Set(termIds), rooms: new Set(), meets: new Set() }
+    this.classes.set(id, made)
+    return made
+  }
+
+  /** Without days, an enrolment is as long as the class. */
+  enrol(enrolment: Omit<SetEnrolment, keyof Days>, { start, end } = noDays): void {
     const { classId, personId, role } = enrolment
-    this.enrolments.set(idOf(role, classId, personId), enrolment)
+    this.enrolments.set(idOf(role, classId, personId), { ...enrolment, start, end })
   }
 
   counts() {
@@ -91,10 +108,10 @@ export function slug(text: string): string {
   return plain.replaceAll(/^-|-$/g, '') || text
 }
 
-const every = 'sourcedId,status,dateLastModified'
+type CsvLines = [name: string, lines: Iterable<string>]
 
 /** The files of the set. */
-export function* filesOf(content: SetContent): Generator<[name: string, lines: Iterable<string>]> {
+export function* filesOf(content: SetContent): Generator<CsvLines> {
   const names = ['academicSessions', 'classes', 'courses', 'enrollments', 'orgs', 'users']
   yield [
     'manifest.csv',
@@ -106,73 +123,51 @@ export function* filesOf(content: SetContent): Generator<[name: string, lines: I
       'source.systemName,Chiron',
     ],
   ]
-  yield [
-    'orgs.csv',
-    rows(`${every},name,type,identifier,parentSourcedId`, content.orgs, (id, name) => [
-      ...[id, '', '', name, 'school', '', ''],
-    ]),
-  ]
-  yield [
-    'academicSessions.csv',
-    rows(
-      `${every},title,type,startDate,endDate,parentSourcedId,schoolYear`,
-      content.terms,
-      (id, { title, type, start, end }) => [id, '', '', title, type, start, end, '', end.slice(0, 4)],
-    ),
-  ]
-  const [org = ''] = content.orgs.keys()
-  yield [
-    'courses.csv',
-    rows(
-      `${every},schoolYearSourcedId,title,courseCode,grades,orgSourcedId,subjects,subjectCodes`,
-      content.courses,
-      (id, { title, code }) => [id, '', '', '', title, code, '', org, '', ''],
-    ),
-  ]
-  yield [
-    'classes.csv',
-    rows(
-      `${every},title,grades,courseSourcedId,classCode,classType,location,schoolSourcedId,termSourcedIds,subjects,subjectCodes,periods,metadata.kind,metadata.meets`,
-      content.classes,
-      (id, one) => [
-        ...[id, '', '', one.title, '', one.courseId, one.code],
-        one.kind === 'homeroom' ? 'homeroom' : 'scheduled',
-        ...[[...one.rooms].join(', '), one.orgId, [...one.termIds].join(','), '', '', ''],
-        ...[one.kind, [...one.meets].join('; ')],
-      ],
-    ),
-  ]
-  yield [
-    'users.csv',
-    rows(
-      `${every},enabledUser,orgSourcedIds,role,username,userIds,givenName,familyName,middleName,identifier,email,sms,phone,agentSourcedIds,grades,password`,
-      content.people,
-      (id, one) => [
-        ...[id, '', '', String(one.enabled), one.orgId, one.role, '', '', one.given, one.family, ''],
-        ...[one.number, one.email, '', '', '', one.year, ''],
-      ],
-    ),
-  ]
-  yield [
-    'enrollments.csv',
-    rows(
-      `${every},classSourcedId,schoolSourcedId,userSourcedId,role,primary,beginDate,endDate`,
-      content.enrolments,
-      (id, { classId, personId, role, start, end }) => [
-        ...[id, '', '', classId, content.classes.get(classId)!.orgId, personId, role],
-        ...[role === 'teacher' ? 'true' : '', start, end],
-      ],
-    ),
-  ]
+  const { orgs, terms, courses, classes, people, enrolments } = content
+  const [org = ''] = orgs.keys()
+  yield fileOf('orgs', orgs, (name) => ({ name, type: 'school' }))
+  yield fileOf('academicSessions', terms, ({ title, type, start, end }) => ({
+    ...{ title, type, startDate: start, endDate: end, schoolYear: end.slice(0, 4) },
+  }))
+  yield fileOf('courses', courses, ({ title, code }) => ({ title, courseCode: code, orgSourcedId: org }))
+  yield fileOf('classes', classes, ({ title, code, kind, courseId, orgId, ...one }) => ({
+    ...{ title, courseSourcedId: courseId, classCode: code, schoolSourcedId: orgId },
+    classType: kind === 'homeroom' ? kind : 'scheduled',
+    location: [...one.rooms].join(', '),
+    termSourcedIds: [...one.termIds].join(','),
+    'metadata.kind': kind,
+    'metadata.meets': [...one.meets].join('; '),
+  }))
+  yield fileOf('users', people, ({ enabled, orgId, role, given, family, number, email, year }) => ({
+    ...{ enabledUser: String(enabled), orgSourcedIds: orgId, role, givenName: given, familyName: family },
+    ...{ identifier: number, email, grades: year },
+  }))
+  yield fileOf('enrollments', enrolments, ({ classId, personId, role, start, end }) => ({
+    ...{ classSourcedId: classId, schoolSourcedId: classes.get(classId)!.orgId, userSourcedId: personId },
+    ...{ role, primary: role === 'teacher' ? 'true' : '', beginDate: start, endDate: end },
+  }))
 }
 
-function* rows<T>(
-  header: string,
+const ownColumns: Readonly<Record<string, readonly string[]>> = {
+  classes: ['metadata.kind', 'metadata.meets'],
+}
+
+/** `cellsOf`: by column; those of the others are empty. */
+function fileOf<T>(
+  name: string,
   records: ReadonlyMap<string, T>,
-  cellsOf: (id: string, record: T) => readonly string[],
-): Generator<string> {
-  yield header
-  for (const [id, record] of records) yield csvLine(cellsOf(id, record))
+  cellsOf: (record: T) => Readonly<Record<string, string>>,
+): CsvLines {
+  const { all } = dataFiles.find((file) => file.name === name)!.columns['1.1']!
+  const columns = [...all, ...(ownColumns[name] ?? [])]
+  const lines = function* () {
+    yield columns.join(',')
+    for (const [sourcedId, record] of records) {
+      const cells: Readonly<Record<string, string>> = { sourcedId, ...cellsOf(record) }
+      yield csvLine(columns.map((column) => cells[column] ?? ''))
+    }
+  }
+  return [`${name}.csv`, lines()]
 }
 
 export function csvLine(cells: readonly string[]): string {
@@ -181,15 +176,12 @@ export function csvLine(cells: readonly string[]): string {
 
 /** So that the same content is the same file, in any time zone. */
 const always = { mtime: new Date(2000, 0, 1), forceDosTimestamp: true }
-const linesPerPiece = 10_000
+const pieceCharacters = 1024 * 1024
 
 /** The file appears whole or not at all. */
-export async function writeZip(path: string, files: Iterable<[name: string, lines: Iterable<string>]>) {
+export async function writeZip(path: string, files: Iterable<CsvLines>) {
   const zip = new ZipFile()
-  for (const [name, lines] of files) {
-    const pieces = [...inPieces(lines)].map((piece) => Buffer.from(piece))
-    zip.addBuffer(Buffer.concat(pieces), name, always)
-  }
+  for (const [name, lines] of files) zip.addBuffer(Buffer.concat([...inPieces(lines)]), name, always)
   zip.end()
   const half = `${path}.part`
   try {
@@ -201,13 +193,13 @@ export async function writeZip(path: string, files: Iterable<[name: string, line
   }
 }
 
-function* inPieces(lines: Iterable<string>): Generator<string> {
-  let piece: string[] = []
+function* inPieces(lines: Iterable<string>): Generator<Buffer> {
+  let piece = ''
   for (const line of lines) {
-    piece.push(line, '\n')
-    if (piece.length < linesPerPiece) continue
-    yield piece.join('')
-    piece = []
+    piece += `${line}\n`
+    if (piece.length < pieceCharacters) continue
+    yield Buffer.from(piece)
+    piece = ''
   }
-  yield piece.join('')
+  yield Buffer.from(piece)
 }

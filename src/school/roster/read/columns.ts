@@ -20,14 +20,14 @@ export interface FileColumns {
   readonly read: readonly string[]
 }
 
-const every = ['sourcedId', 'status', 'dateLastModified'] as const
+const words = (text: string): readonly string[] => text.split(' ')
 
 function columns(all: string, needed: string, read: string, mayBeEmpty = ''): FileColumns {
   return {
-    all: [...every, ...all.split(' ')],
-    needed: ['sourcedId', ...needed.split(' ')],
-    mayBeEmpty: mayBeEmpty.split(' '),
-    read: ['status', 'dateLastModified', ...read.split(' ')],
+    all: ['sourcedId', 'status', 'dateLastModified', ...words(all)],
+    needed: ['sourcedId', ...words(needed)],
+    mayBeEmpty: words(mayBeEmpty),
+    read: ['status', 'dateLastModified', ...words(read)],
   }
 }
 
@@ -118,112 +118,55 @@ export const dataFiles: readonly DataFile[] = [
 ]
 
 /** Files of the standard, in either version, that Chiron does not use. */
-export const ignoredFiles: readonly string[] = [
-  'categories',
-  'classResources',
-  'courseResources',
-  'demographics',
-  'lineItemLearningObjectiveIds',
-  'lineItems',
-  'lineItemScoreScales',
-  'resources',
-  'resultLearningObjectiveIds',
-  'results',
-  'resultScoreScales',
-  'scoreScales',
-  'userResources',
-]
+export const ignoredFiles = words(
+  'categories classResources courseResources demographics lineItemLearningObjectiveIds lineItems lineItemScoreScales resources resultLearningObjectiveIds results resultScoreScales scoreScales userResources',
+)
 
-/** Common names for columns of the standard (lower case, letters and digits only). */
+/** Common names for columns of the standard (without case, accents and punctuation), the likeliest column first. */
 export const columnAliases: Readonly<Record<string, readonly string[]>> = {
-  id: ['sourcedId'],
-  guid: ['sourcedId'],
-  firstname: ['givenName'],
-  forename: ['givenName'],
-  prenom: ['givenName'],
-  nombre: ['givenName', 'name'],
-  lastname: ['familyName'],
-  surname: ['familyName'],
-  nom: ['familyName', 'name'],
-  apellido: ['familyName'],
-  apellidos: ['familyName'],
-  emailaddress: ['email'],
-  mail: ['email'],
-  courriel: ['email'],
-  correo: ['email'],
-  correoelectronico: ['email'],
-  titre: ['title'],
-  titulo: ['title'],
-  studentid: ['identifier'],
-  studentnumber: ['identifier'],
-  matricule: ['identifier'],
-  matricula: ['identifier'],
-  enabled: ['enabledUser'],
-  startdate: ['beginDate'],
-  begindate: ['startDate'],
-  userid: ['userSourcedId'],
-  classid: ['classSourcedId'],
-  courseid: ['courseSourcedId'],
-  schoolid: ['schoolSourcedId'],
-  orgid: ['orgSourcedId'],
-  parentid: ['parentSourcedId'],
-  preferredfirstname: ['preferredGivenName'],
-  preferredlastname: ['preferredFamilyName'],
-  termsourcedid: ['termSourcedIds'],
-  orgsourcedid: ['orgSourcedId', 'orgSourcedIds'],
+  sourcedId: words('id guid'),
+  givenName: words('firstname forename prenom nombre'),
+  familyName: words('lastname surname nom apellido apellidos'),
+  name: words('nom nombre'),
+  email: words('emailaddress mail courriel correo correoelectronico'),
+  title: words('titre titulo'),
+  identifier: words('studentid studentnumber matricule matricula'),
+  enabledUser: words('enabled'),
+  beginDate: words('startdate'),
+  startDate: words('begindate'),
+  userSourcedId: words('userid'),
+  classSourcedId: words('classid'),
+  courseSourcedId: words('courseid'),
+  schoolSourcedId: words('schoolid'),
+  orgSourcedId: words('orgid orgsourcedid'),
+  orgSourcedIds: words('orgsourcedid'),
+  parentSourcedId: words('parentid'),
+  preferredGivenName: words('preferredfirstname'),
+  preferredFamilyName: words('preferredlastname'),
+  termSourcedIds: words('termsourcedid'),
 }
 
 /** Values of both versions together: none of them has two meanings. */
 export const enumerations = {
-  status: ['active', 'tobedeleted', 'inactive'],
-  orgType: ['department', 'school', 'district', 'local', 'state', 'national'],
-  sessionType: ['gradingPeriod', 'semester', 'schoolYear', 'term'],
-  classType: ['homeroom', 'scheduled'],
-  role: [
-    'administrator',
-    'aide',
-    'counselor',
-    'districtAdministrator',
-    'guardian',
-    'parent',
-    'principal',
-    'proctor',
-    'relative',
-    'siteAdministrator',
-    'student',
-    'systemAdministrator',
-    'teacher',
-  ],
-  roleType: ['primary', 'secondary'],
-  mode: ['absent', 'bulk', 'delta'],
-} as const
+  status: words('active tobedeleted inactive'),
+  orgType: words('department school district local state national'),
+  sessionType: words('gradingPeriod semester schoolYear term'),
+  classType: words('homeroom scheduled'),
+  role: words(
+    'administrator aide counselor districtAdministrator guardian parent principal proctor relative siteAdministrator student systemAdministrator teacher',
+  ),
+  roleType: words('primary secondary'),
+  mode: words('absent bulk delta'),
+}
 
 /** Common words for values of the standard, without case and accents. */
-export const valueAliases: Readonly<Record<string, string>> = {
-  a: 'active',
-  enabled: 'active',
-  deleted: 'tobedeleted',
-  s: 'student',
-  stu: 'student',
-  learner: 'student',
-  pupil: 'student',
-  etudiant: 'student',
-  etudiante: 'student',
-  eleve: 'student',
-  estudiante: 'student',
-  alumno: 'student',
-  alumna: 'student',
-  t: 'teacher',
-  instructor: 'teacher',
-  lecturer: 'teacher',
-  professor: 'teacher',
-  faculty: 'teacher',
-  enseignant: 'teacher',
-  enseignante: 'teacher',
-  professeur: 'teacher',
-  docente: 'teacher',
-  profesor: 'teacher',
-  profesora: 'teacher',
+export const valueAliases: Readonly<Record<string, readonly string[]>> = {
+  active: words('a enabled'),
+  tobedeleted: words('deleted'),
+  student: words('s stu learner pupil etudiant etudiante eleve estudiante alumno alumna'),
+  teacher: words(
+    't instructor lecturer professor faculty enseignant enseignante professeur docente profesor profesora',
+  ),
 }
 
 /** Enumerations in which the standard allows `ext:` values. */

@@ -111,7 +111,7 @@ function judged(meant: string | null | undefined, { needed, read }: FileColumns)
 
 function meantBy(written: string, absent: ReadonlySet<string>): string | undefined {
   const key = bare(folded(written))
-  const aliases = Object.hasOwn(columnAliases, key) ? columnAliases[key]! : []
-  const alias = aliases.find((name) => absent.has(name))
+  const [alias] =
+    Object.entries(columnAliases).find(([name, all]) => absent.has(name) && all.includes(key)) ?? []
   return alias ?? nearest(written, absent)
 }

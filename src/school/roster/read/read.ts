@@ -19,6 +19,7 @@ import { readData } from './rows.ts'
 import { StatusReader } from './status.ts'
 
 export { type Archive, openArchive } from './archive.ts'
+export { dataFiles } from './columns.ts'
 export { meetingsText, parseMeetings } from './meetings.ts'
 export { isDay, parseId, parsePersonName, parseText } from './values.ts'
 

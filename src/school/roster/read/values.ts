@@ -192,8 +192,8 @@ export function parseEnumeration(
     tell('warning', 'enumeration-case', `Read as ${meant}, which is how the standard spells it.`)
     return meant
   }
-  const alias = valueAliases[folded(text)]
-  const near = alias !== undefined && allowed.includes(alias) ? alias : nearest(text, allowed)
+  const word = folded(text)
+  const near = allowed.find((value) => valueAliases[value]?.includes(word)) ?? nearest(text, allowed)
   const hint = near === undefined ? '' : ` Did you mean ${near}?`
   const own = extensible.has(name) ? ', or a value of your own that starts with ext:' : ''
   tell('error', 'bad-enumeration', `Expected one of ${allowed.join(', ')}${own}.${hint}`)
