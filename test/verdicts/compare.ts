@@ -1,18 +1,20 @@
 /** The differences between two recordings, each in one line. */
 import { isDeepStrictEqual } from 'node:util'
-import type { Verdict, Verdicts } from './record.ts'
+import type { Recording, Verdict } from './record.ts'
 
 const shownMax = 160
 const linesOfOneMax = 12
 
 /** Those of one scenario below its name; none if there are none. */
-export function* differences(before: Verdicts, after: Verdicts): Generator<string> {
-  for (const name of new Set([...Object.keys(before), ...Object.keys(after)])) {
-    if (!before[name] || !after[name]) {
-      yield `${name}: only ${before[name] ? 'before' : 'after'}`
+export function* differences(before: Recording, after: Recording): Generator<string> {
+  for (const name of new Set([...before.keys(), ...after.keys()])) {
+    const [one, other] = [before.get(name), after.get(name)]
+    if (one === undefined || other === undefined) {
+      yield `${name}: only ${one === undefined ? 'after' : 'before'}`
       continue
     }
-    const found = [...differingSteps(before[name], after[name])]
+    if (one === other) continue
+    const found = [...differingSteps(JSON.parse(one), JSON.parse(other))]
     if (found.length === 0) continue
     yield name
     yield* found.slice(0, linesOfOneMax).map((line) => `  ${line}`)

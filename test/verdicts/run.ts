@@ -9,10 +9,9 @@
  *   --sets FOLDER             sets, zips and lists of your own, too; may be repeated. keep.ts keeps those of the tests
  *   --only TEXT               only the scenarios whose names contain it
  */
-import { closeSync, createReadStream, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { buildAt } from '../../bench/builds.ts'
@@ -21,7 +20,7 @@ import { differences } from './compare.ts'
 import { fixtures, setsIn } from './fixtures.ts'
 import { generated } from './generated.ts'
 import { rare } from './rare.ts'
-import { record, type Verdicts } from './record.ts'
+import { type Recording, record } from './record.ts'
 
 const here = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -40,56 +39,57 @@ const { values, positionals } = parseArgs({
 const only = values.only.toLowerCase()
 const say = (line: string) => process.stdout.write(`${line}\n`)
 
-if (values.compare) tell(await read(positionals[0]!), await read(positionals[1]!))
+if (values.compare) tell(read(positionals[0]!), read(positionals[1]!))
 else if (values.against !== undefined) {
   const folder = mkdtempSync(join(tmpdir(), 'chiron-verdicts-of-'))
   try {
     const { folder: other } = await buildAt(values.against, join(folder, 'chiron'))
-    tell(await verdictsOf(other), await verdictsOf(here))
+    tell(await recordingOf(other), await recordingOf(here))
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
 } else if (values.out !== undefined) {
-  const verdicts = await verdictsOf(resolve(values.of))
-  write(values.out, verdicts)
-  sayMissing(verdicts)
+  const recording = await recordingOf(resolve(values.of))
+  write(values.out, recording)
+  sayMissing(recording)
 } else throw new Error('one of --out FILE, --against REF and --compare A B is needed')
 
-async function verdictsOf(folder: string): Promise<Verdicts> {
+async function recordingOf(folder: string): Promise<Recording> {
   const all = [...fixtures(), ...(await rare()), ...values.sets.flatMap(setsIn), ...(await generated())]
   const scenarios = all.filter(({ name }) => name.toLowerCase().includes(only))
   const began = performance.now()
   let done = 0
-  const verdicts = await record(folder, values.engine as Engine, scenarios, () => {
+  const recording = await record(folder, values.engine as Engine, scenarios, () => {
     if (++done % 50 === 0) say(`${done} of ${scenarios.length}`)
   })
-  const commands = Object.values(verdicts).reduce((sum, steps) => sum + steps.length, 0)
+  const commands = scenarios.reduce((sum, { steps }) => sum + steps.length, 0)
   const seconds = Math.round((performance.now() - began) / 1000)
   say(`${folder}: ${scenarios.length} scenarios, ${commands} commands, ${seconds} s`)
-  return verdicts
+  return recording
 }
 
-/** A line for each scenario: all of them are more than one text can hold. */
-function write(path: string, verdicts: Verdicts): void {
+/** An object with a line for each scenario: all of them are more than one text can hold. */
+function write(path: string, recording: Recording): void {
   const file = openSync(path, 'w')
-  for (const [i, [name, steps]] of Object.entries(verdicts).entries())
-    writeSync(file, `${i === 0 ? '{\n' : ',\n'}${JSON.stringify(name)}: ${JSON.stringify(steps)}`)
+  for (const [i, [name, verdicts]] of [...recording].entries())
+    writeSync(file, `${i === 0 ? '{\n' : ',\n'}${JSON.stringify(name)}: ${verdicts}`)
   writeSync(file, '\n}\n')
   closeSync(file)
 }
 
-async function read(path: string): Promise<Verdicts> {
-  const found: Record<string, Verdicts[string]> = {}
-  for await (const line of createInterface({ input: createReadStream(path) }))
-    if (line.startsWith('"')) {
-      const scenario: Verdicts = JSON.parse(`{${line.replace(/,$/, '')}}`)
-      for (const [name, steps] of Object.entries(scenario))
-        if (name.toLowerCase().includes(only)) found[name] = steps
-    }
+function read(path: string): Recording {
+  const bytes = readFileSync(path)
+  const found = new Map<string, string>()
+  for (let at = 0, end = bytes.indexOf(10); end >= 0; at = end + 1, end = bytes.indexOf(10, at)) {
+    const line = bytes.toString('utf8', at, end)
+    const name = /^"(?:[^"\\]|\\.)*"/.exec(line)?.[0]
+    if (name?.toLowerCase().includes(only))
+      found.set(JSON.parse(name), line.slice(name.length + 2).replace(/,$/, ''))
+  }
   return found
 }
 
-function tell(before: Verdicts, after: Verdicts): void {
+function tell(before: Recording, after: Recording): void {
   const lines = [...differences(before, after)]
   for (const line of lines) say(line)
   say(
@@ -99,15 +99,15 @@ function tell(before: Verdicts, after: Verdicts): void {
 }
 
 /** The codes of findings and holds that the documents explain and no scenario has. */
-function sayMissing(verdicts: Verdicts): void {
+function sayMissing(recording: Recording): void {
   const rows = readFileSync(join(here, 'docs/roster.md'), 'utf8').split('\n')
   const codes = rows.flatMap(
     (row) => /^\| ([a-z][a-z0-9.-]*(?:, [a-z][a-z0-9.-]*)*) \| [EW]/.exec(row)?.[1]?.split(', ') ?? [],
   )
   const holds = rows.flatMap((row) => /^\| `([a-z]+)` \| /.exec(row)?.[1] ?? [])
   const seen = new Set<string>()
-  for (const steps of Object.values(verdicts))
-    for (const [, code] of JSON.stringify(steps).matchAll(/"code":"([a-z0-9.-]+)"/g)) seen.add(code!)
+  for (const verdicts of recording.values())
+    for (const [, code] of verdicts.matchAll(/"code":"([a-z0-9.-]+)"/g)) seen.add(code!)
   const missing = [...codes, ...holds].filter((code) => !seen.has(code))
   if (only === '')
     say(`Of ${codes.length + holds.length} codes, none has: ${missing.join(', ') || 'none is missing'}`)
