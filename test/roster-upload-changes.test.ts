@@ -75,6 +75,36 @@ for (const engine of engines) {
       assert.equal(new Set(paged).size, paged.length)
     })
 
+    test('A page begins where a `next` value of an earlier version says', async () => {
+      const { json: plan } = await upload(service, token, await zipOf(next))
+      const path = `${planPath(plan.planId)}/changes`
+      const added: object[] = []
+      for (let after = ''; ; ) {
+        const { json } = await get(`${path}?group=added&limit=100${after}`)
+        added.push(...json.changes)
+        if (json.next === null) break
+        after = `&after=${json.next}`
+      }
+      // Group, page and index; words and a group change nothing about it.
+      for (const query of ['', '&group=added', '&q=fresh'])
+        assert.deepEqual((await get(`${path}?limit=1&after=4.2.7${query}`)).json, {
+          changes: [added[207]],
+          next: '4.2.8',
+        })
+      for (const wrong of ['4.2', '4.x.1', '4.2.7.1', '4.1234567.1'])
+        assert.equal((await get(`${path}?after=${wrong}`)).status, 400, wrong)
+      const students = await service.rows<{ person_id: string; sourced_id: string }>(
+        'select person_id, sourced_id from student order by person_id',
+      )
+      // Group, and the key of the change before.
+      const cursor = (person: string) => `4.${Buffer.from(person).toString('base64url')}`
+      const { json: past } = await get(
+        `/staff/roster/imports/1/changes?limit=1&after=${cursor(students[5]!.person_id)}`,
+      )
+      assert.equal(past.changes[0].sourcedId, students[6]!.sourced_id)
+      assert.equal(past.next, cursor(students[6]!.person_id))
+    })
+
     test('The changes of a plan download as CSV, whole or as far as asked for, and safe to open', async () => {
       const { json: plan } = await upload(service, token, await zipOf(next))
       const path = `${planPath(plan.planId)}/changes.csv`

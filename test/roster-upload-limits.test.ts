@@ -62,14 +62,14 @@ for (const engine of engines)
           ],
         ],
       )
-      assert.equal((await uploads.showUndo(null)).from, 1)
+      assert.equal((await uploads.imports.showUndo(null)).from, 1)
       await uploads.stop()
     })
 
     test('Showing an undo that takes too long is unavailable, and the next job is served', async () => {
       const uploads = uploadsWith({ 'show-undo': 1 })
       await assert.rejects(
-        uploads.showUndo(null),
+        uploads.imports.showUndo(null),
         (error) => error instanceof AppError && error.code === 'unavailable',
       )
       assert.equal((await planOf(uploads)).state, 'ready')

@@ -100,7 +100,8 @@ for (const engine of engines) {
       assert.deepEqual([done.state, done.failure, done.progress], ['applied', null, null])
       assert.equal(await rowsIn('student'), 20)
       for (const table of ['roster_plan_part', 'roster_plan_change'])
-        assert.equal(await rowsIn(table), 0, 'what was uploaded is gone')
+        await eventually('what was uploaded is gone', async () => (await rowsIn(table)) === 0)
+      assert.deepEqual(await changesOf(plan.planId), { changes: [], next: null })
       assert.equal(
         (await apply(service, token, plan.planId)).json.state,
         'applied',
@@ -183,7 +184,7 @@ for (const engine of engines) {
         assert.match(json.findings[0].message, expected)
         assert.deepEqual(outcome(await apply(service, token, json.planId)), [409, 'conflict'])
       }
-      assert.equal(await rowsIn('roster_plan_part'), 0, 'such a file is not kept')
+      await eventually('such files are not kept', async () => (await rowsIn('roster_plan_part')) === 0)
     })
 
     test('The options of the command are parameters', async () => {

@@ -9,7 +9,7 @@ import { deliveriesTo } from '../src/messages/webhooks/store.ts'
 import { countClients } from '../src/operate/support/store.ts'
 import { type Db, padded } from '../src/platform/db/db.ts'
 import { publishedGenerations } from '../src/school/roster/store/generations.ts'
-import { changesFrom } from '../src/school/roster/upload/store.ts'
+import { changePages } from '../src/school/roster/upload/store.ts'
 import { oldestRegistrations } from '../src/school/veterinarian/store.ts'
 import { addClient, serviceToken } from './support/applications.ts'
 import { engines } from './support/engines.ts'
@@ -93,7 +93,7 @@ for (const engine of engines) {
       const reads: ((limit: number) => Promise<unknown>)[] = [
         (limit) => countClients(db, '', limit),
         (limit) => caughtMails(db, {}, limit),
-        (limit) => changesFrom(db, 'none', 'changes', { place: 0, page: 0 }, null, limit),
+        (limit) => changePages(db, { planId: 'none', place: 0, page: 0 }, 'changes', limit),
         (limit) => publishedGenerations(db, limit),
         (limit) => oldestRegistrations(db, limit),
         (limit) => deliveriesTo(db, 'none', limit),

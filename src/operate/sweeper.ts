@@ -17,8 +17,10 @@ import { Rounds } from '../platform/lib/rounds.ts'
 import type { Veterinarians } from '../school/veterinarian/veterinarian.ts'
 
 interface Swept {
-  /** One transaction. It is run again while one of its statements returns `sweptRowsMax` rows. */
+  /** One transaction. It is run again while one of its statements returns `rowsAtOnce` rows. */
   sweep(now: number): Statement[]
+  /** `sweptRowsMax` if not given; fewer if rows are large. */
+  readonly rowsAtOnce?: number
 }
 
 export interface SweeperDeps {
@@ -68,9 +70,10 @@ export class Sweeper {
         return false
       }),
       ...Object.entries(parts).map(([name, swept]) =>
-        part(name, async (now) =>
-          (await db.tx(swept.sweep(now))).some((rows) => rows.length >= sweptRowsMax),
-        ),
+        part(name, async (now) => {
+          const { rowsAtOnce = sweptRowsMax } = swept
+          return (await db.tx(swept.sweep(now))).some((rows) => rows.length >= rowsAtOnce)
+        }),
       ),
     ]
   }

@@ -11,7 +11,6 @@ import type { By } from '../../../platform/lib/by.ts'
 import { type DayOrder, type Field, isListZip, type MadeSet, makeSet, TermDays } from '../lists/lists.ts'
 import {
   type Change,
-  type Finding,
   groupOf,
   type Hold,
   type HoldCode,
@@ -19,40 +18,13 @@ import {
   type Plan,
   type Roster,
   RosterError,
-  type Seen,
 } from '../roster.ts'
-import { type Group, groups } from '../words.ts'
-import { addChanges, finishPlanning, type Planned, type PlanRow, partsOf, planById } from './store.ts'
+import { groups } from '../words.ts'
+import { type PlanSummary, planned, refusal } from './planned.ts'
+import { addChanges, finishPlanning, type PlanRow, partsOf, planById } from './store.ts'
 
-const findingsMax = 1_000
 const changesPerPage = 100
 const undoChangesMax = 1_000
-
-export interface PlanSummary {
-  readonly file: {
-    readonly version: string | null
-    readonly rows: number | null
-    readonly modes: readonly string[]
-    readonly missing: readonly string[]
-  }
-  readonly counts: Plan['counts'] | Record<string, never>
-  readonly holds: readonly Hold[]
-  readonly badRows: number
-  readonly skipsBadRows: boolean
-  readonly findings: { readonly errors: number; readonly warnings: number }
-  readonly groups: readonly { readonly group: Group; readonly count: number }[]
-}
-
-/** Of a plan that is not made yet, or of a file that is refused. */
-export const noSummary: PlanSummary = {
-  file: { version: null, rows: null, modes: [], missing: [] },
-  counts: {},
-  holds: [],
-  badRows: 0,
-  skipsBadRows: false,
-  findings: { errors: 0, warnings: 0 },
-  groups: [],
-}
 
 export interface PlanOptions {
   readonly mode?: 'bulk' | 'delta'
@@ -122,55 +94,26 @@ export async function work(job: Job, deps: JobDeps): Promise<ResultOf[Job['kind'
 }
 
 async function plan(planId: string, deps: JobDeps): Promise<undefined> {
+  const { db, roster } = deps
   const row = await rowOf(planId, deps)
   const set = await setOf(row, deps)
-  const { db, roster } = deps
-  const list = set.list && JSON.stringify(shownList(set.list))
+  const list = set.list && JSON.stringify({ kind: set.list.kind, tables: set.list.tables })
   if (set.path === null) {
-    const { findings } = set.list!
-    await db.tx(finishPlanning(planId, { ...refusal(findings, await roster.standing()), list }))
+    await finishPlanning(db, planId, refusal(set.list!.findings, await roster.standing(), list))
     return
   }
   const made = await planOf(row, set.path, deps)
-  const findings = [...(set.list?.findings ?? []), ...made.findings]
-  const { file, content, generation, badRows, skipsBadRows } = made
-  const { version, rows, missing, sha256 } = file
-  const about = { version, rows, modes: [...new Set(Object.values(file.modes))], missing: [...missing] }
-  const isBad = isRefused(made)
-  const summary: PlanSummary = {
-    ...noSummary,
-    ...{ file: about, badRows, skipsBadRows, findings: countsOf(findings) },
+  const { content, generation, counts, holds, badRows, skipsBadRows } = made
+  const { version, rows, modes, missing, sha256 } = made.file
+  const state = isRefused(made) ? 'refused' : 'ready'
+  const summary = {
+    file: { version, rows, modes: [...new Set(Object.values(modes))], missing: [...missing] },
+    ...{ badRows, skipsBadRows },
     // A refused file has no plan, only findings.
-    ...(!isBad && { counts: made.counts, holds: made.holds, groups: await keepChanges(planId, made, deps) }),
+    ...(state === 'ready' && { counts, holds, groups: await keepChanges(planId, made, deps) }),
   }
-  await db.tx(
-    finishPlanning(planId, {
-      state: isBad ? 'refused' : 'ready',
-      ...{ content, generation, sha256, list },
-      summary: JSON.stringify(summary),
-      findings: gravest(findings),
-    }),
-  )
-}
-
-/** The plan of a file that could not be compared at all. */
-export function refusal(findings: readonly Finding[], { content, generation }: Seen): Planned {
-  const summary = { ...noSummary, findings: countsOf(findings) }
-  return {
-    ...{ state: 'refused', content, generation, sha256: null, list: null },
-    summary: JSON.stringify(summary),
-    findings: gravest(findings),
-  }
-}
-
-function countsOf(findings: readonly Finding[]) {
-  const errors = findings.filter(({ severity }) => severity === 'error').length
-  return { errors, warnings: findings.length - errors }
-}
-
-function gravest(findings: readonly Finding[]): string {
-  const sorted = findings.toSorted((a, b) => a.severity.localeCompare(b.severity))
-  return JSON.stringify(sorted.slice(0, findingsMax))
+  const findings = [...(set.list?.findings ?? []), ...made.findings]
+  await finishPlanning(db, planId, planned({ state, content, generation, sha256, list }, summary, findings))
 }
 
 /** Plans again from the kept file; fails if the result differs from what was shown. */
@@ -234,9 +177,8 @@ async function setOf(row: PlanRow, { db, folder, schoolName }: JobDeps): Promise
   for (const term of terms) days.add(term)
   const out = join(folder, 'set.zip')
   const mapping = new Map(Object.entries(map) as [Field, string][])
-  const list = await makeSet([{ path, name: row.file_name }], out, {
-    ...{ mapping, terms: days, dayOrder: dates ?? null, schoolName },
-  })
+  const options = { mapping, terms: days, dayOrder: dates ?? null, schoolName }
+  const list = await makeSet([{ path, name: row.file_name }], out, options)
   return { path: list.counts === null ? null : out, list }
 }
 
@@ -251,11 +193,6 @@ function planOf(row: PlanRow, path: string, { roster, onProgress }: JobDeps): Pr
   })
 }
 
-/** How a list was understood. */
-function shownList({ kind, tables }: MadeSet) {
-  return { kind, tables }
-}
-
 /** Every change, in pages by group. Returns how many there are. */
 async function keepChanges(
   planId: string,
@@ -266,31 +203,27 @@ async function keepChanges(
     (sum, { added, changed, leaving, returning }) => sum + added + changed + leaving + returning,
     0,
   )
+  let done = 0
   const found = groups.map((group, place) => ({
-    group,
-    place,
-    count: 0,
-    open: [] as Change[],
+    ...{ group, place, page: 0, count: 0 },
+    changes: [] as Change[],
     keys: [] as string[],
   }))
-  const flush = async ({ place, count, open, keys }: (typeof found)[number]) => {
-    const page = Math.ceil(count / changesPerPage) - 1
-    await db.stage([addChanges(planId, { place, page }, JSON.stringify(open), keys.join('\n'))])
-    open.length = 0
-    keys.length = 0
+  const flush = async (one: (typeof found)[number]) => {
+    const { place, changes, keys } = one
+    await db.stage([
+      addChanges({ planId, place, page: one.page++ }, JSON.stringify(changes), keys.join('\n')),
+    ])
+    done += changes.length
+    onProgress(done, total)
+    changes.length = keys.length = 0
   }
-  let done = 0
-  for (const change of plan.changes()) {
+  for await (const change of plan.changes()) {
     const one = found[groups.indexOf(groupOf(change))]!
     one.count++
-    one.open.push(change)
     one.keys.push(plan.searchTextOf(change))
-    if (one.open.length === changesPerPage) {
-      await flush(one)
-      done += changesPerPage
-      onProgress(done, total)
-    }
+    if (one.changes.push(change) === changesPerPage) await flush(one)
   }
-  for (const one of found) if (one.open.length > 0) await flush(one)
+  for (const one of found) if (one.changes.length > 0) await flush(one)
   return found.flatMap(({ group, count }) => (count > 0 ? [{ group, count }] : []))
 }

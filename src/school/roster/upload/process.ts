@@ -80,11 +80,6 @@ export class JobProcess {
     this.#limitsMs = limitsMs
   }
 
-  /** Removes leftovers of killed processes. */
-  clean(): Promise<void> {
-    return removeLeftovers()
-  }
-
   /** Waits until the jobs before it are done. */
   run<J extends Job>(job: J, options: RunOptions = {}): Promise<ResultOf[J['kind']]> {
     const mine = this.#turn.then(() => this.#start(job, options))
@@ -104,7 +99,7 @@ export class JobProcess {
   async #start(job: Job, options: RunOptions): Promise<unknown> {
     if (this.#stopping) throw shuttingDown()
     options.signal?.throwIfAborted()
-    await this.clean()
+    await removeLeftovers()
     const folder = await mkdtemp(join(tmpdir(), `${folderPrefix}${process.pid}-`))
     try {
       return await this.#work({ ...this.#settings, job, folder, now: this.#clock.now() }, options)
@@ -113,26 +108,19 @@ export class JobProcess {
     }
   }
 
-  #work(task: Task, { onProgress, signal }: RunOptions): Promise<unknown> {
+  async #work(task: Task, { onProgress, signal }: RunOptions): Promise<unknown> {
+    const limitMs = this.#limitsMs[task.job.kind]
+    const limit = limitMs === undefined ? undefined : AbortSignal.timeout(limitMs)
     const child = fork(start, [], {
       execArgv,
       env: { ...process.env, MALLOC_ARENA_MAX: '1' },
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+      signal: AbortSignal.any([signal, limit].filter((one) => one !== undefined)),
+      killSignal: 'SIGKILL',
     })
     this.#child = child
     // By message: arguments and environments can be read by others.
     child.send(task, () => {})
-    const end = () => void child.kill('SIGKILL')
-    signal?.addEventListener('abort', end, { once: true })
-    if (signal?.aborted) end()
-    let isLate = false
-    const limitMs = this.#limitsMs[task.job.kind]
-    const limit =
-      limitMs !== undefined &&
-      setTimeout(() => {
-        isLate = true
-        end()
-      }, limitMs)
     let outcome: Note | undefined
     let errors = ''
     child.on('message', (note: Note) => {
@@ -142,32 +130,35 @@ export class JobProcess {
     child.stderr!.on('data', (chunk) => {
       errors = (errors + chunk).slice(-errorsKept)
     })
-    return new Promise((resolve, reject) => {
-      const ended = (crash?: Error) => {
-        this.#child = null
-        signal?.removeEventListener('abort', end)
-        if (limit) clearTimeout(limit)
-        if (outcome && !outcome.error) resolve(outcome.result)
-        else if (this.#stopping) reject(shuttingDown())
-        else if (isLate) reject(overLimit('too-much-time', tooMuchTime))
-        else reject(outcome ? errorOf(outcome) : (crash ?? crashOf(errors)))
-      }
-      child.once('error', ended)
-      // Its last message may arrive after it has ended, but not after its channel has.
-      child.once('exit', () => (child.connected ? child.once('disconnect', () => ended()) : ended()))
-    })
+    const crash = await endOf(child)
+    this.#child = null
+    if (outcome && !outcome.error) return outcome.result
+    if (this.#stopping) throw shuttingDown()
+    if (limit?.aborted) throw overLimit('too-much-time', tooMuchTime)
+    throw outcome ? errorOf(outcome) : (crash ?? crashOf(errors))
   }
+}
+
+/** The error if it could not be started. */
+function endOf(child: ChildProcess): Promise<Error | null> {
+  return new Promise((resolve) => {
+    // One that is aborted has an error, too, before it ends.
+    child.on('error', (error) => {
+      if (child.pid === undefined) resolve(error)
+    })
+    // Its last message may arrive after it has ended, but not after its channel has.
+    child.once('exit', () => {
+      if (child.connected) child.once('disconnect', () => resolve(null))
+      else resolve(null)
+    })
+  })
 }
 
 /** Waiting jobs are rejected at once, too. */
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (!signal) return work
-  work.catch(() => {})
   return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason)
-    if (signal.aborted) abort()
-    signal.addEventListener('abort', abort, { once: true })
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+    signal?.addEventListener('abort', () => reject(signal.reason), { once: true })
+    work.then(resolve, reject)
   })
 }
 
@@ -200,8 +191,8 @@ function shuttingDown(): AppError {
   return new AppError('unavailable', 'The service is shutting down.', { retryAfterSeconds: 5 })
 }
 
-/** Of processes that were killed, and of others that had the same number. */
-async function removeLeftovers(): Promise<void> {
+/** Removes the folders of processes that were killed, and of others that had the same number. */
+export async function removeLeftovers(): Promise<void> {
   for (const name of await readdir(tmpdir())) {
     const pid = Number(new RegExp(`^${folderPrefix}(\\d+)-`).exec(name)?.[1] ?? 0)
     if (pid === 0) continue

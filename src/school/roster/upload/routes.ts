@@ -21,6 +21,7 @@ import {
 import { Empty, Id, integerFrom, QueryInteger } from '../../../platform/http/schemas.ts'
 import { Type } from '../../../platform/http/type.ts'
 import { minute } from '../../../platform/lib/clock.ts'
+import { fileBytesMax } from './file.ts'
 import { mappingFrom, termsFrom } from './list-options.ts'
 import {
   DayOrder,
@@ -38,7 +39,7 @@ import {
   RosterUndone,
   RosterUndoPlan,
 } from './schemas.ts'
-import { fileBytesMax, type Uploads } from './upload.ts'
+import type { Uploads } from './upload.ts'
 
 const limits = { min: 1, max: 200 }
 const badRows = { min: 0, max: 1_000_000 }
@@ -293,7 +294,7 @@ export async function uploadRoutes(
         },
       },
     },
-    () => uploads.imports(),
+    () => uploads.imports.list(),
   )
 
   const numbered = Type.Object({
@@ -316,7 +317,7 @@ export async function uploadRoutes(
         response: { 200: RosterImportDetail, ...problems(...staffReadProblems, 'not-found') },
       },
     },
-    ({ params: number }) => uploads.showImport(numberFrom(number)),
+    ({ params: number }) => uploads.imports.show(numberFrom(number)),
   )
 
   app.get(
@@ -333,7 +334,7 @@ export async function uploadRoutes(
         response: { 200: RosterChangePage, ...problems(...staffReadProblems, 'not-found') },
       },
     },
-    ({ params: number, query }) => uploads.importChanges(numberFrom(number), pageFrom(query)),
+    ({ params: number, query }) => uploads.imports.changes(numberFrom(number), pageFrom(query)),
   )
 
   app.get(
@@ -350,7 +351,7 @@ export async function uploadRoutes(
       },
     },
     async ({ params: number, query }, reply) =>
-      sendCsv(reply, await uploads.importReport(numberFrom(number), query)),
+      sendCsv(reply, await uploads.imports.report(numberFrom(number), query)),
   )
 
   app.get(
@@ -374,7 +375,9 @@ export async function uploadRoutes(
       },
     },
     ({ query: { to } }) =>
-      uploads.showUndo(to === undefined ? null : integerFrom('to', to, generationNumbers)).catch(asParameter),
+      uploads.imports
+        .showUndo(to === undefined ? null : integerFrom('to', to, generationNumbers))
+        .catch(asParameter),
   )
 
   app.post(
@@ -396,7 +399,7 @@ export async function uploadRoutes(
     },
     async (request) => {
       const { to = null, from = null, allow = [] } = request.body
-      return { generation: await uploads.undo({ to, from, allow, by: byStaffOf(request) }) }
+      return { generation: await uploads.imports.undo({ to, from, allow, by: byStaffOf(request) }) }
     },
   )
 }

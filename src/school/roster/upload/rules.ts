@@ -1,5 +1,5 @@
 /** Which plans are kept. */
-import type { OwnPlan } from './store.ts'
+import type { OwnPlan, PlanRow } from './store.ts'
 
 const plansPerPerson = 5
 
@@ -13,3 +13,7 @@ export function surplusOf(plans: readonly OwnPlan[]): string[] {
     .sort((a, b) => b.created_at - a.created_at || (a.id < b.id ? -1 : 1))
   return newestFirst.slice(plansPerPerson - 1).map(({ id }) => id)
 }
+
+/** Not while it is made, and no longer once it is imported. */
+export const keepsChanges = ({ state, summary }: Pick<PlanRow, 'state' | 'summary'>) =>
+  summary !== null && state !== 'refused' && state !== 'applied'

@@ -1,7 +1,13 @@
+/**
+ * Plans in the store: a row each, the uploaded file in parts, and the changes in pages. A plan is gone, imported or
+ * refused as soon as its row says so; what was kept for it is then deleted in short transactions, here or by the sweeper.
+ */
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
-import { type Db, prune, type Statement, statement } from '../../../platform/db/db.ts'
+import { changeSome, type Db, prune, type Statement, statement } from '../../../platform/db/db.ts'
 import { lockAll, lockOne } from '../../../platform/db/decision.ts'
+import { pause } from '../apply/lease.ts'
 import type { planStates } from '../words.ts'
+import type { Planned } from './planned.ts'
 
 /** `arriving`: the file is not complete yet, and nobody knows the plan. */
 type PlanState = 'arriving' | (typeof planStates)[number]
@@ -102,18 +108,20 @@ export async function* partsOf(db: Db, planId: string): AsyncGenerator<Buffer> {
   }
 }
 
+/** A page of the changes of one group. The group is known by its place in the list of groups. */
+export interface PageId {
+  readonly planId: string
+  readonly place: number
+  readonly page: number
+}
+
 /** Both texts are compressed: a first import has a change for every row. */
-export function addChanges(
-  planId: string,
-  at: { place: number; page: number },
-  changes: string,
-  keys: string,
-): Statement {
+export function addChanges({ planId, place, page }: PageId, changes: string, keys: string): Statement {
   return statement(
     'insert into roster_plan_change (plan_id, place, page, changes, keys) values ($1, $2, $3, $4, $5)',
     planId,
-    at.place,
-    at.page,
+    place,
+    page,
     packed(changes),
     packed(keys),
   )
@@ -122,61 +130,30 @@ export function addChanges(
 const packed = (text: string) => deflateRawSync(text, { level: 1 }).toString('base64')
 const unpacked = (base64: string) => inflateRawSync(Buffer.from(base64, 'base64')).toString()
 
-export interface ChangesPage {
-  readonly place: number
-  readonly page: number
-  /** What was asked for. */
-  readonly text: string
-}
-
-/** From this page on, of one place or of all: the changes, or what they are found by. */
-export async function changesFrom(
+/** From this page on: the changes as JSON, or for each a line of the words that it is found by. */
+export async function changePages(
   db: Db,
-  planId: string,
+  { planId, place, page }: PageId,
   column: 'changes' | 'keys',
-  from: { place: number; page: number },
-  only: number | null,
   limit: number,
-): Promise<ChangesPage[]> {
-  const pages = await db.all<ChangesPage>(
-    `select place, page, ${column} as text from roster_plan_change
-     where plan_id = $1 and (place, page) >= ($2, $3) and place <= $4 order by place, page limit $5`,
-    [planId, from.place, from.page, only ?? 1_000, limit],
+): Promise<{ page: number; text: string }[]> {
+  const pages = await db.all<{ page: number; text: string }>(
+    `select page, ${column} as text from roster_plan_change
+     where plan_id = $1 and place = $2 and page >= $3 order by page limit $4`,
+    [planId, place, page, limit],
   )
-  return pages.map(({ text, ...at }) => ({ ...at, text: unpacked(text) }))
+  return pages.map(({ page, text }) => ({ page, text: unpacked(text) }))
 }
 
-const dropFile = (id: string) => statement('delete from roster_plan_part where plan_id = $1', id)
-const dropChanges = (id: string) => statement('delete from roster_plan_change where plan_id = $1', id)
-
-export interface Planned {
-  readonly state: 'ready' | 'refused'
-  readonly content: number
-  readonly generation: number
-  readonly sha256: string | null
-  readonly summary: string
-  readonly findings: string
-  readonly list: string | null
-}
-
-/** The plan is made. The file of one that is refused need not be kept. */
-export function finishPlanning(id: string, p: Planned): Statement[] {
-  return [
-    statement(
-      `update roster_plan set state = $1, content = $2, generation = $3, sha256 = $4, summary = $5, findings = $6,
-         list = $7, busy_until = null
-       where id = $8 and state = 'planning'`,
-      p.state,
-      p.content,
-      p.generation,
-      p.sha256,
-      p.summary,
-      p.findings,
-      p.list,
-      id,
-    ),
-    ...(p.state === 'refused' ? [dropFile(id)] : []),
-  ]
+/** The plan is made. What was kept for one that is refused is not needed. */
+export async function finishPlanning(db: Db, id: string, p: Planned): Promise<void> {
+  await db.run(
+    `update roster_plan set state = $1, content = $2, generation = $3, sha256 = $4, summary = $5, findings = $6,
+       list = $7, busy_until = null
+     where id = $8 and state = 'planning'`,
+    [p.state, p.content, p.generation, p.sha256, p.summary, p.findings, p.list, id],
+  )
+  if (p.state === 'refused') await clearPlan(db, id)
 }
 
 export interface Claim {
@@ -220,18 +197,14 @@ export async function renewClaim(
   return rows.length > 0
 }
 
-export function finishPlan(id: string, importedAs: number | null): Statement[] {
-  return [
-    statement(
-      `update roster_plan set state = 'applied', imported_as = $1, failure = null, findings = null, list = null,
-         busy_until = null
-       where id = $2`,
-      importedAs,
-      id,
-    ),
-    dropFile(id),
-    dropChanges(id),
-  ]
+export async function finishPlan(db: Db, id: string, importedAs: number | null): Promise<void> {
+  await db.run(
+    `update roster_plan set state = 'applied', imported_as = $1, failure = null, findings = null, list = null,
+       busy_until = null
+     where id = $2`,
+    [importedAs, id],
+  )
+  await clearPlan(db, id)
 }
 
 export function failPlan(db: Db, id: string, by: string, failure: string) {
@@ -263,20 +236,35 @@ export function settleDead(now: number): Statement[] {
   ]
 }
 
-export const dropPlan = (id: string): Statement[] => [
-  dropFile(id),
-  dropChanges(id),
-  statement('delete from roster_plan where id = $1', id),
-]
+/** `clearPlan` deletes the rest. */
+export const dropPlan = (id: string) => statement('delete from roster_plan where id = $1', id)
+
+/** A part is up to 1.4 MB and takes SQLite about 5 ms, a page of changes about 6 kB. */
+const kept = [
+  { table: 'roster_plan_part', key: 'plan_id, number', max: 2 },
+  { table: 'roster_plan_change', key: 'plan_id, place, page', max: 50 },
+] as const
+export const rowsPerSweep = Math.min(...kept.map(({ max }) => max))
+const pauseMs = 5
+
+const dropSome = ({ table, key, max }: (typeof kept)[number], where: string, param: string | number) =>
+  changeSome(`delete from ${table}`, { table, key, where, max, returning: '1 as gone' }, param)
+
+/** Deletes the file and the changes of a plan, with pauses for other writers. If it fails, the sweeper does it. */
+export async function clearPlan(db: Db, id: string): Promise<void> {
+  try {
+    for (const rows of kept)
+      while ((await db.tx([dropSome(rows, 'plan_id = $1', id)]))[0]!.length === rows.max) await pause(pauseMs)
+  } catch {}
+}
 
 /** Rows that belong to no remaining plan. */
 export function sweepPlans(now: number): Statement[] {
-  const kept = "(select id from roster_plan where expires_at > $1 or state = 'applying')"
-  const needed = `(select id from roster_plan where (expires_at > $1 or state = 'applying') and state <> 'applied')`
+  const current = "select id from roster_plan where (expires_at > $1 or state = 'applying')"
+  const isLeft = `plan_id not in (${current} and state not in ('applied', 'refused'))`
   return [
     ...settleDead(now),
-    prune('roster_plan_part', 'plan_id, number', `plan_id not in ${needed}`, now),
-    prune('roster_plan_change', 'plan_id, place, page', `plan_id not in ${needed}`, now),
-    prune('roster_plan', 'id', `id not in ${kept}`, now),
+    ...kept.map((rows) => dropSome(rows, isLeft, now)),
+    prune('roster_plan', 'id', `id not in (${current})`, now),
   ]
 }
