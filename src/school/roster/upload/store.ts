@@ -2,10 +2,10 @@
  * Plans in the store: a row each, the uploaded file in parts, and the changes in pages. A plan is gone, imported or
  * refused as soon as its row says so; what was kept for it is then deleted in short transactions, here or by the sweeper.
  */
+import { setTimeout as pause } from 'node:timers/promises'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { changeSome, type Db, prune, type Statement, statement } from '../../../platform/db/db.ts'
 import { lockAll, lockOne } from '../../../platform/db/decision.ts'
-import { pause } from '../apply/lease.ts'
 import type { planStates } from '../words.ts'
 import type { Planned } from './planned.ts'
 
