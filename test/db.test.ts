@@ -7,14 +7,8 @@ import { after, before, beforeEach, describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { AppError } from '../src/errors.ts'
-import {
-  type Db,
-  locking,
-  preparedMax,
-  type ReadById,
-  type Statement,
-  statement,
-} from '../src/platform/db/db.ts'
+import { preparedMax } from '../src/platform/db/bounds.ts'
+import { type Db, locking, type ReadById, type Statement, statement } from '../src/platform/db/db.ts'
 import { openDb } from '../src/platform/db/open.ts'
 import { connectTimeoutMs, hostsOf } from '../src/platform/lib/postgres-url.ts'
 import { atLength, engines, newStore, onPostgres, type Store } from './support/engines.ts'

@@ -148,8 +148,7 @@ const failure = (sessionId: string, by: By) =>
       session: 'session_id',
       data: `'{"clientId":"' || client_id || '"}'`,
     },
-    "from logout_call where session_id = $1 and outcome = 'failed'",
-    sessionId,
+    statement("from logout_call where session_id = $1 and outcome = 'failed'", sessionId),
   )
 
 /** Releases a call that was not made. */

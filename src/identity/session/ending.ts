@@ -76,10 +76,7 @@ function ending(
         data: `'{"reason":"' || end_reason || '"' ||
           case when client_id is null then '' else ',"client":"' || client_id || '"' end || '}'`,
       },
-      `from session where ended_at = $1 and end_reason = $2 and ${which}`,
-      now,
-      reason,
-      ...params,
+      statement(`from session where ended_at = $1 and end_reason = $2 and ${which}`, now, reason, ...params),
     ),
     statement(
       `insert into logout_call (session_id, client_id, uri, person_id, subject_salt, id_token_alg, next_at, created_at)

@@ -89,6 +89,13 @@ export function signToken(
   return `${header}.${payload}.${signature.toString('base64url')}`
 }
 
+interface Expected {
+  readonly issuer: string
+  readonly now: number
+  readonly keyFor: KeyFor
+  readonly evenExpired?: boolean
+}
+
 interface ReadToken {
   readonly claims: JWTPayload & { readonly sub: string; readonly iat: number; readonly exp: number }
   readonly kid: string
@@ -98,10 +105,7 @@ interface ReadToken {
 export async function readToken(
   token: string,
   type: TokenType,
-  issuer: string,
-  now: number,
-  keyFor: KeyFor,
-  { evenExpired = false }: { evenExpired?: boolean } = {},
+  { issuer, now, keyFor, evenExpired = false }: Expected,
 ): Promise<ReadToken | null> {
   let kid = ''
   try {
@@ -157,7 +161,7 @@ export async function verifyAccessToken(
   now: number,
   keyFor: KeyFor,
 ): Promise<AccessClaims | null> {
-  const read = await readToken(token, 'at+jwt', issuer, now, keyFor)
+  const read = await readToken(token, 'at+jwt', { issuer, now, keyFor })
   if (!read) return null
   const { sub, sid, roles = [], iat, exp, jti, aud, scope = null, client_id: clientId } = read.claims
   if (typeof clientId !== 'string' || !Array.isArray(roles) || jti === undefined) return null

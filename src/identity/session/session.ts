@@ -392,9 +392,14 @@ export class Sessions {
   async ofIdToken(
     token: string,
   ): Promise<{ clientId: string; subject: string; session: SessionAndPerson | null } | null> {
-    const { db, clock, issuer, keys } = this.#deps
+    const {
+      db,
+      clock,
+      issuer: { issuer },
+      keys,
+    } = this.#deps
     const keyFor = (kid: string) => keys.verifier(kid)
-    const read = await readToken(token, 'JWT', issuer.issuer, clock.now(), keyFor, { evenExpired: true })
+    const read = await readToken(token, 'JWT', { issuer, now: clock.now(), keyFor, evenExpired: true })
     if (!read) return null
     const { aud: clientId, sub: subject, sid } = read.claims
     if (typeof clientId !== 'string' || typeof sid !== 'string') return null

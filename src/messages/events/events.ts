@@ -76,23 +76,20 @@ interface EventColumns {
 /** Whether it happened before. */
 export const readEvent = (id: string) => readOne<{ id: string }>('select id from event where id = $1', id)
 
-/** Writes an event for each row of `from`. */
+/** Writes an event for each row of `from`, a query without its columns. */
 export function eventsFrom(
   type: EventType,
-  by: By | 'row',
+  by: By,
   { id, at, person = 'null', session = 'null', data = "'{}'" }: EventColumns,
-  from: string,
-  ...params: Value[]
+  from: Statement,
 ): Statement {
-  const n = params.length
-  const who = by === 'row' ? "'self', request_id, network_fingerprint" : `$${n + 1}, $${n + 2}, $${n + 3}`
-  return statement(
-    `${insertEvents}
-     select ${id}, ${at}, '${type}', ${person}, ${session}, ${data}, ${who} ${from}
+  const n = from.params.length
+  return {
+    sql: `${insertEvents}
+     select ${id}, ${at}, '${type}', ${person}, ${session}, ${data}, $${n + 1}, $${n + 2}, $${n + 3} ${from.sql}
      on conflict (id) do nothing`,
-    ...params,
-    ...(by === 'row' ? [] : [by.actor, by.requestId, by.network]),
-  )
+    params: [...from.params, by.actor, by.requestId, by.network],
+  }
 }
 
 /** An event of an import, as its columns in `roster/rows.ts`. It can be seen once its generation is published. */

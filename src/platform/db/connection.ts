@@ -1,7 +1,8 @@
 /** One connection to PostgreSQL, and which of its errors mean that something can be sent again. */
 import pg from 'pg'
 import { AppError, UsageError } from '../../errors.ts'
-import { checkNumbers, outOfReach, overloaded, type Row, waitingMax } from './db.ts'
+import { checkNumbers, outOfReach, overloaded, waitingMax } from './bounds.ts'
+import type { Row } from './db.ts'
 import { type Command, exchange } from './exchange.ts'
 import type { Primary } from './primary.ts'
 

@@ -6,10 +6,10 @@
  * Neither calls back while it waits, so SQLite can share one commit among many callers, and PostgreSQL needs one round
  * trip or two. See docs/decisions/0025-rules-in-typescript.md.
  */
-import { AppError } from '../../errors.ts'
 import type { Ask, Decision, ResultOf, Step } from './decision.ts'
 import type { Param, Row, Statement, Value } from './statement.ts'
 
+export { changeAll, changeSome, locking, padded, prune, sweptRowsMax } from './sets.ts'
 export { insertion, type Param, type Row, type Statement, statement, type Value } from './statement.ts'
 
 /** A read by id that many requests make at once, written for one id and for many. */
@@ -57,21 +57,6 @@ export interface Db {
   close(): Promise<void>
 }
 
-/**
- * Columns hold whole numbers. PostgreSQL refuses a fraction, and SQLite would keep it until something else fails on it:
- * both engines call this first.
- */
-export function checkNumbers(params: readonly unknown[]): void {
-  for (const param of params)
-    if (typeof param === 'number' && !Number.isSafeInteger(param))
-      throw new TypeError(`parameter $${params.indexOf(param) + 1} is ${param}, which is not a whole number`)
-}
-
-/** Locks the selected rows until the transaction ends. Select several in the order of their keys. */
-export function locking(sql: string, ...params: Value[]): Statement {
-  return { sql, params, postgres: `${sql} for update` }
-}
-
 /** Asks a question of a decision outside of one. */
 export const readNow = async <R>(db: Pick<Db, 'all'>, { question, read }: Ask<R>): Promise<R> =>
   read(await db.all(question.sql, question.params))
@@ -86,78 +71,3 @@ export async function lookThenDecide<T>(db: Pick<Db, 'all' | 'decide'>, one: Dec
 /** Takes the steps, if there are any. */
 export const inTurn = async <T>(db: Pick<Db, 'decide'>, [first, ...others]: readonly Step<T>[]) =>
   first && db.decide(first, ...others)
-
-/** How many rows one statement of a sweep changes at most, so that nobody waits long for it. */
-export const sweptRowsMax = 500
-
-/** Deletes some of the rows that match `where`, and returns one row for each. */
-export function prune(table: string, key: string, where: string, ...params: Value[]): Statement {
-  return changeSome(`delete from ${table}`, { table, key, where, returning: '1 as gone' }, ...params)
-}
-
-interface ChangedRows {
-  readonly table: string
-  readonly key: string
-  readonly where: string
-  readonly returning: string
-  /** In which `changeAll` locks the rows; that of the keys if not given. */
-  readonly order?: string
-}
-
-/**
- * Changes some of the rows that match `where`, and leaves those that another transaction has locked for the next
- * time: it never waits for others while they wait for it. The condition is checked again on each locked row.
- */
-export function changeSome(
-  change: string,
-  some: ChangedRows & { max?: number },
-  ...params: Value[]
-): Statement {
-  const { key, table, where, returning, max = sweptRowsMax } = some
-  const rows = `select ${key} from ${table} where ${where} limit ${max}`
-  return {
-    sql: `${change} where ${where} and (${key}) in (${rows}) returning ${returning}`,
-    params,
-    postgres: changeLocked(change, some, `${rows} for update skip locked`),
-  }
-}
-
-/**
- * Changes all the rows that match `where`. They are locked in the order of their keys, as everywhere; otherwise two
- * transactions could wait for each other.
- */
-export function changeAll(change: string, all: ChangedRows, ...params: Value[]): Statement {
-  const { key, table, where, returning, order = key } = all
-  const rows = `select ${key} from ${table} where ${where} order by ${order} for update`
-  return {
-    sql: `${change} where ${where} returning ${returning}`,
-    params,
-    postgres: changeLocked(change, all, rows),
-  }
-}
-
-/** As a subquery, PostgreSQL might run the locking read more than once, and find other rows each time. */
-function changeLocked(change: string, { key, where, returning }: ChangedRows, rows: string): string {
-  return `with locked as materialized (${rows})
-    ${change} where ${where} and (${key}) in (select ${key} from locked) returning ${returning}`
-}
-
-/** How many statements stay prepared on a connection. There are fewer: texts do not contain values of callers. */
-export const preparedMax = 1_000
-
-/** Pads the list with its last value to a length of 1, 2, 4, 8 …, because every distinct SQL text is prepared. */
-export function padded<V>(values: readonly V[]): V[] {
-  const length = values.length === 0 ? 0 : 2 ** Math.ceil(Math.log2(values.length))
-  return [...values, ...Array<V>(length - values.length).fill(values.at(-1)!)]
-}
-
-/** How many callers may wait for the store before new ones are refused. */
-export const waitingMax = 20_000
-
-export function overloaded(): AppError {
-  return new AppError('unavailable', 'Too many requests are waiting for the store.', { retryAfterSeconds: 2 })
-}
-
-export function outOfReach(cause: unknown): AppError {
-  return new AppError('unavailable', 'The store is unreachable.', { retryAfterSeconds: 2, cause })
-}

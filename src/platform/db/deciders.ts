@@ -5,8 +5,10 @@
  * Decisions about the same rows wait here for their turn, not on connections, so that one attacked row never occupies all
  * of them. A process that is stopped between the exchanges holds its locks for two seconds at most.
  */
+
+import { overloaded, waitingMax } from './bounds.ts'
 import { type Connection, isUndoneByServer, retried } from './connection.ts'
-import { overloaded, type Row, statement, waitingMax } from './db.ts'
+import { type Row, statement } from './db.ts'
 import { type Decision, keyOf, type Outcome } from './decision.ts'
 import { type Command, commandOf } from './exchange.ts'
 

@@ -5,7 +5,8 @@
  */
 import { createHash } from 'node:crypto'
 import pg from 'pg'
-import { type Param, preparedMax, type Row, type Statement, type Value } from './db.ts'
+import { preparedMax } from './bounds.ts'
+import type { Param, Row, Statement, Value } from './db.ts'
 
 export interface Command {
   readonly text: string

@@ -74,7 +74,7 @@ export async function bringUpToDate(db: Db, clock: Clock, tell: (line: string) =
           const copy = await copyBefore(db.file, migration.version)
           if (copy !== null) tell(`the store was copied to ${copy} before its migration`)
         }
-        await run(migration, db.engine, clock.now(), exec, rows)
+        await run(migration, { engine: db.engine, now: clock.now(), exec, rows })
         ran.push(migration.name)
       })
     await whenUnlocked(apply, () =>
@@ -114,15 +114,12 @@ const createMigration =
 /** All migrations in one transaction of the caller, in a store without tables. */
 export async function createSchema(engine: Db['engine'], now: number, exec: Exec, rows: Rows): Promise<void> {
   await exec(createMigration)
-  for (const migration of migrationsFor(engine)) await run(migration, engine, now, exec, rows)
+  for (const migration of migrationsFor(engine)) await run(migration, { engine, now, exec, rows })
 }
 
 async function run(
   migration: Migration,
-  engine: Db['engine'],
-  now: number,
-  exec: Exec,
-  rows: Rows,
+  { engine, now, exec, rows }: { engine: Db['engine']; now: number; exec: Exec; rows: Rows },
 ): Promise<void> {
   const sql = textOf(migration)
   if (engine === 'postgres') await exec(`set local lock_timeout = ${lockTimeoutMs}`)

@@ -42,24 +42,7 @@ pg.types.setTypeParser(pg.types.builtins.INT8, Number)
 
 export function openPostgres(url: string, { readOnly = false }: { readOnly?: boolean } = {}): Db {
   const pooled = isPooled(url)
-  // Not as an option of the connection: poolers refuse options that they do not know.
-  const session = pooled ? '' : `set statement_timeout = ${statementTimeoutMs}`
-  const primary = new Primary(hostsOf(url), { options: clientOptions, session, replyTimeoutMs })
-  let checking: Promise<void> | undefined
-  const connect: Primary['connect'] = async (options) => {
-    if (!pooled) {
-      checking ??= refusePooler(hostsOf(url), replyTimeoutMs).catch((error) => {
-        checking = undefined
-        throw error
-      })
-      await checking
-    }
-    const client = await primary.connect(options)
-    client.on('notice', ({ routine }) => {
-      if (routine === 'SyncRepWaitForLSN') unreplicated.add(client)
-    })
-    return client
-  }
+  const connect = connectingTo(url, pooled)
   const connections = (length: number) =>
     Array.from({ length }, () => new Connection(connect, { pooled, readOnly }))
   const readers = connections(readConnections)
@@ -98,33 +81,56 @@ export function openPostgres(url: string, { readOnly = false }: { readOnly?: boo
     async analyze(tables) {
       for (const table of tables) await write([{ sql: `analyze ${table}`, params: [] }])
     },
-    async exclusively(work) {
-      const client = await connect({})
-      // Translates only errors of the store; those of `work` pass unchanged.
-      const rows: Rows = async (sql, params = []) => {
-        try {
-          // Without parameters, it may be several statements.
-          const { rows } = await (params.length === 0 ? client.query(sql) : client.query(sql, [...params]))
-          if (unreplicated.has(client)) throw notReplicated()
-          return rows
-        } catch (error) {
-          throw translate(error)
-        }
-      }
-      try {
-        // A migration of a large table may take long.
-        await rows(`begin; set local statement_timeout = 0; select pg_advisory_xact_lock(${migrationLock})`)
-        await work(async (sql) => void (await rows(sql)), rows)
-        await rows('commit')
-      } finally {
-        await client.end()
-      }
-    },
+    exclusively: async (work) => exclusively(await connect({}), work),
     async close() {
       await Promise.all(
         [...readers, ...writers].map((connection) => connection.close()).concat(deciders.close()),
       )
     },
+  }
+}
+
+function connectingTo(url: string, pooled: boolean): Primary['connect'] {
+  const hosts = hostsOf(url)
+  // Not as an option of the connection: poolers refuse options that they do not know.
+  const session = pooled ? '' : `set statement_timeout = ${statementTimeoutMs}`
+  const primary = new Primary(hosts, { options: clientOptions, session, replyTimeoutMs })
+  let checking: Promise<void> | undefined
+  return async (options) => {
+    if (!pooled) {
+      checking ??= refusePooler(hosts, replyTimeoutMs).catch((error) => {
+        checking = undefined
+        throw error
+      })
+      await checking
+    }
+    const client = await primary.connect(options)
+    client.on('notice', ({ routine }) => {
+      if (routine === 'SyncRepWaitForLSN') unreplicated.add(client)
+    })
+    return client
+  }
+}
+
+async function exclusively(client: pg.Client, work: Parameters<Db['exclusively']>[0]): Promise<void> {
+  // Translates only errors of the store; those of `work` pass unchanged.
+  const rows: Rows = async (sql, params = []) => {
+    try {
+      // Without parameters, it may be several statements.
+      const { rows } = await (params.length === 0 ? client.query(sql) : client.query(sql, [...params]))
+      if (unreplicated.has(client)) throw notReplicated()
+      return rows
+    } catch (error) {
+      throw translate(error)
+    }
+  }
+  try {
+    // A migration of a large table may take long.
+    await rows(`begin; set local statement_timeout = 0; select pg_advisory_xact_lock(${migrationLock})`)
+    await work(async (sql) => void (await rows(sql)), rows)
+    await rows('commit')
+  } finally {
+    await client.end()
   }
 }
 

@@ -5,7 +5,7 @@
  */
 import pg from 'pg'
 import { connectTimeoutMs } from '../lib/postgres-url.ts'
-import { outOfReach } from './db.ts'
+import { outOfReach } from './bounds.ts'
 
 export interface PrimarySettings {
   readonly options: pg.ClientConfig

@@ -11,17 +11,8 @@ import { dirname } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { flush, makeFile, makeFolder } from '../lib/durable.ts'
 import { Recent } from '../lib/recent.ts'
-import {
-  checkNumbers,
-  type Db,
-  outOfReach,
-  overloaded,
-  type Param,
-  preparedMax,
-  type Row,
-  type Statement,
-  waitingMax,
-} from './db.ts'
+import { checkNumbers, outOfReach, overloaded, preparedMax, waitingMax } from './bounds.ts'
+import type { Db, Param, Row, Statement } from './db.ts'
 import { type Decision, isTake, type Outcome, type Step } from './decision.ts'
 import { whyNotOpened } from './sqlite-file.ts'
 

@@ -162,7 +162,7 @@ export function lapse(now: number): Statement[] {
       'veterinarian.lapsed',
       bySystem,
       { id: "'lapsed.' || id", at: 'updated_at', person: 'id' },
-      "from person where status = 'lapsed'",
+      statement("from person where status = 'lapsed'"),
     ),
     statement("delete from person where status = 'lapsed'"),
   ]
