@@ -1,6 +1,6 @@
 /** The cells of one row by column. A bad cell is reported, and its value is null. */
 import { parseAddress } from '../../../platform/lib/address.ts'
-import { type FindingCode, type FindingLog, shown } from '../findings.ts'
+import { type FindingCode, type FindingLog, shown, type Tell } from '../findings.ts'
 import { parseId, parsePersonName, parseText } from '../read/read.ts'
 import type { Finding } from '../records.ts'
 import { type DayOrder, type Days, dayFrom } from './day-text.ts'
@@ -8,6 +8,11 @@ import type { Row } from './sheets.ts'
 import { uncalculated } from './xlsx.ts'
 
 const spreadsheetErrors = /^#(?:N\/A|REF!|VALUE!|NAME\?|DIV\/0!|NULL!|NUM!|CALC!|SPILL!|FIELD!|#+$|FORMULA$)/i
+
+const withoutResult =
+  'The formula of this cell has no result yet. Open the list in the spreadsheet, save it, and try again.'
+const failedFormula =
+  'This is a spreadsheet error, not a value. Correct the formula, and save the list again.'
 
 /** Repeated spaces, line breaks, no-break spaces. */
 const unusualSpace = /\s\s|[^\S ]/
@@ -141,23 +146,10 @@ export class Cells<Column extends string> {
 
   #sound(column: Column, parse: typeof parseText): string | null {
     const text = this.#cell(column)
-    if (spreadsheetErrors.test(text)) {
-      if (text === uncalculated)
-        this.tell(
-          'error',
-          'missing-value',
-          column,
-          'The formula of this cell has no result yet. Open the list in the spreadsheet, save it, and try again.',
-        )
-      else
-        this.tell(
-          'error',
-          'spreadsheet-error',
-          column,
-          'This is a spreadsheet error, not a value. Correct the formula, and save the list again.',
-        )
-      return null
-    }
-    return parse(text, (severity, code, message) => this.tell(severity, code, column, message))
+    const tell: Tell = (severity, code, message) => this.tell(severity, code, column, message)
+    if (!spreadsheetErrors.test(text)) return parse(text, tell)
+    if (text === uncalculated) tell('error', 'missing-value', withoutResult)
+    else tell('error', 'spreadsheet-error', failedFormula)
+    return null
   }
 }

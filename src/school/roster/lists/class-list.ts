@@ -6,14 +6,14 @@
 import { parseAddress } from '../../../platform/lib/address.ts'
 import { folded } from '../../../platform/lib/folded.ts'
 import type { FindingLog } from '../findings.ts'
-import { type Field, fieldNames, isFamilyFirst, namesSeveral } from '../list-headers.ts'
+import { type Field, fieldNames, isDayFirst, isFamilyFirst, namesSeveral } from '../list-headers.ts'
 import type { ClassKind } from '../records.ts'
 import { Cells } from './cells.ts'
 import { type DayOrder, type Days, meetingsFrom, orderOf } from './day-text.ts'
 import { nameFrom, type PersonName, teacherNameFrom } from './person-name.ts'
 import { idOf, type SetClass, type SetContent, slug } from './set.ts'
 import { placeOf, type Row } from './sheets.ts'
-import { type Table, writesDaysFirst } from './tables.ts'
+import type { Table } from './tables.ts'
 import type { TermDays } from './terms.ts'
 
 export interface ListOptions {
@@ -39,9 +39,8 @@ interface ClassAndDays {
 
 /** An example. */
 const days = '2026-09-01..2027-01-31'
-const studentFields: readonly Field[] = [
-  ...(['name', 'firstName', 'lastName', 'secondLastName', 'number', 'email', 'year'] as const),
-]
+const names: readonly Field[] = ['name', 'firstName', 'lastName', 'secondLastName']
+const studentFields: readonly Field[] = [...names, 'number', 'email', 'year']
 const classFields = fieldNames.filter((field) => !studentFields.includes(field))
 
 export function readClassLists(
@@ -91,11 +90,9 @@ class ClassListReader {
 
   #orderIn(table: Table): DayOrder | null {
     if (this.#options.dayOrder !== null) return this.#options.dayOrder
-    const columns = [table.columns.at.get('start'), table.columns.at.get('end')]
-    const texts = table.rows.flatMap(({ cells }) =>
-      columns.map((at) => (at === undefined ? '' : (cells[at] ?? ''))),
-    )
-    return orderOf(texts) ?? (writesDaysFirst(table) ? 'day-first' : null)
+    const columns = [table.columns.at.get('start') ?? -1, table.columns.at.get('end') ?? -1]
+    const texts = table.rows.flatMap(({ cells }) => columns.map((at) => cells[at] ?? ''))
+    return orderOf(texts) ?? (isDayFirst(table.headers) ? 'day-first' : null)
   }
 
   #student(row: RowReader): Student | null {
@@ -113,8 +110,7 @@ class ClassListReader {
     const known = this.#knownAs(number, email, row)
     if (known === 'refused') return null
     if (known) return this.#agrees(known, { name, number, email, year }, row) ? known : null
-    const orgId = this.#org(row)
-    const student: Student = { row, number, email, year, name, orgId }
+    const student: Student = { row, number, email, year, name, orgId: this.#org(row) }
     this.#students.add(student)
     this.#index(student)
     return student
@@ -201,9 +197,8 @@ class ClassListReader {
     const { code, course, row } = of
     const courseId = idOf('course', slug(code || course))
     if (!this.#content.courses.has(courseId)) this.#content.courses.set(courseId, { title: course, code })
-    return this.#content.addClass(id, {
-      ...{ title, code, kind: kindFrom(row.text('kind')), courseId, orgId: this.#org(row) },
-    })
+    const kind = kindFrom(row.text('kind'))
+    return this.#content.addClass(id, { title, code, kind, courseId, orgId: this.#org(row) })
   }
 
   /** `key` is the part of a class's id that distinguishes terms. */
@@ -212,9 +207,10 @@ class ClassListReader {
     const days = row.days('start', 'end', order) ?? this.#options.terms.of(name, order)
     if (days === 'refused') return null
     if (days === null) return this.#noTerm(name, row)
-    const key = this.#options.terms.isName(name, order) ? slug(name) : `${days.start}-${days.end}`
-    const id = idOf('term', key, ...(key === `${days.start}-${days.end}` ? [] : [days.start, days.end]))
-    this.#content.addTerm(id, key === `${days.start}-${days.end}` ? '' : name, days)
+    const range = `${days.start}-${days.end}`
+    const key = this.#options.terms.isName(name, order) ? slug(name) : range
+    const id = idOf('term', key, ...(key === range ? [] : [days.start, days.end]))
+    this.#content.addTerm(id, key === range ? '' : name, days)
     return { id, key, days }
   }
 
@@ -252,12 +248,9 @@ class ClassListReader {
     for (let i = 0; i < count; i++) {
       const address = emails[i] === undefined ? null : parseAddress(emails[i]!)
       if (typeof address === 'string') {
-        row.tell(
-          'error',
-          'bad-address',
-          'teacherEmail',
-          'This is not an e-mail address such as ana@school.example. Correct it, or leave the cell empty.',
-        )
+        const message =
+          'This is not an e-mail address such as ana@school.example. Correct it, or leave the cell empty.'
+        row.tell('error', 'bad-address', 'teacherEmail', message)
         continue
       }
       // Without a name, the address stands in.

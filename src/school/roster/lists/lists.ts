@@ -77,7 +77,8 @@ export async function isListZip(path: string): Promise<boolean> {
   const archive = await openArchive(path, usualBounds.octetsMax, contents)
   try {
     if (isWorkbook(archive)) return true
-    const files = new ExportFiles(beginningsIn(archive), new FindingLog(), new Meter())
+    const { name, names, start } = archive
+    const files = new ExportFiles({ name, names, read: start }, new FindingLog(), new Meter())
     if (files.has('manifest')) return false
     const isSds =
       isSds1(files) || ((await files.hasColumn('roles', 'usersourcedid')) && (await isSds2(files)))
@@ -88,23 +89,6 @@ export async function isListZip(path: string): Promise<boolean> {
   } finally {
     archive.close()
   }
-}
-
-const headerOctets = 64 * 1024
-
-/** Enough of each file for its header. */
-function beginningsIn(archive: Archive): Files {
-  const read = async (name: string) => {
-    const pieces: Buffer[] = []
-    let octets = 0
-    for await (const piece of await archive.open(name)) {
-      pieces.push(piece)
-      octets += piece.length
-      if (octets >= headerOctets) break
-    }
-    return Buffer.concat(pieces)
-  }
-  return { name: archive.name, names: archive.names, read }
 }
 
 const nameOf = ({ path, name }: ListFile) => name ?? basename(path)

@@ -7,13 +7,12 @@ import { folded } from '../../../platform/lib/folded.ts'
 import { bare } from '../../../platform/lib/nearest.ts'
 import type { Meter } from '../bounds.ts'
 import type { Encoding } from '../encoding.ts'
-import { aboutFile, type CodedFinding } from '../findings.ts'
+import { aboutFile, type CodedFinding, type FindingCode } from '../findings.ts'
 import {
   type Columns,
   type Field,
   fieldNames,
   fields,
-  isDayFirst,
   isNumberedClass,
   type Mapping,
   mayCountRows,
@@ -108,15 +107,9 @@ async function tableIn(
   const at = new Map(best.columns.at)
   if (counter !== null) at.delete('number')
   const headers = header.cells.map((cell) => cell.replaceAll(/\s+/g, ' ').trim())
-  return {
-    file: sheet.file,
-    sheet: sheet.sheet,
-    encoding: sheet.encoding,
-    headerLine: header.line,
-    ...withClasses(headers, { ...best.columns, at }, data, mapping),
-    counter,
-    footer,
-  }
+  const { file, sheet: name, encoding } = sheet
+  const classes = withClasses(headers, { ...best.columns, at }, data, mapping)
+  return { file, sheet: name, encoding, headerLine: header.line, ...classes, counter, footer }
 }
 
 const total = /^(grand |sub|sous-)?tot(al|aux|ales)\b/
@@ -150,21 +143,17 @@ function withClasses(
   )
   const isOther = bare(mapping.get('class') ?? header) !== bare(header)
   if (joined.length < 2 || hasClasses || isOther) return { headers, columns, rows, joined: [] }
-  const namesIn = ({ cells }: Row) =>
-    joined
-      .flatMap((at) => (mark.test((cells[at] ?? '').trim()) ? headers[at]! : (cells[at] ?? '')))
-      .join('\n')
+  const nameIn = (cell: string, at: number) => (mark.test(cell.trim()) ? headers[at]! : cell)
+  const withNames = ({ line, cells }: Row): Row => {
+    const names = joined.map((at) => nameIn(cells[at] ?? '', at)).join('\n')
+    return { line, cells: [...headers.map((_, at) => cells[at] ?? ''), names] }
+  }
+  const at = new Map(columns.at).set('class', headers.length)
+  const missing = columns.missing.filter((field) => field !== 'class')
   return {
     headers: [...headers, header],
-    columns: {
-      ...columns,
-      at: new Map([...columns.at, ['class', headers.length]]),
-      missing: columns.missing.filter((field) => field !== 'class'),
-    },
-    rows: rows.map((row) => ({
-      line: row.line,
-      cells: [...headers.map((_, at) => row.cells[at] ?? ''), namesIn(row)],
-    })),
+    columns: { ...columns, at, missing },
+    rows: rows.map(withNames),
     joined,
   }
 }
@@ -229,46 +218,21 @@ const shownCell = (cell = '') =>
     .flatMap((line) => line.trim() || [])
     .join('; ')
 
-export const writesDaysFirst = ({ headers }: Table): boolean => isDayFirst(headers)
-
 /** Problems with the columns. */
 export function columnFindings(table: Table, mapping: Mapping): CodedFinding[] {
-  const { headers, columns } = table
-  const has = (...wanted: Field[]) =>
-    wanted.some((field) => columns.at.has(field) || columns.unclear.has(field))
+  const { headers, columns, headerLine } = table
   const findings: CodedFinding[] = []
-  const tell = (code: 'missing-column' | 'ambiguous-column', column: Field, message: string) =>
-    findings.push({
-      severity: 'error',
-      code,
-      file: placeOf(table),
-      line: table.headerLine,
-      column,
-      value: null,
-      message,
-    })
+  const tell = (severity: 'error' | 'warning', code: FindingCode, column: string, message: string) =>
+    findings.push({ ...aboutFile(severity, code, placeOf(table), message), line: headerLine, column })
   const listed = headers.filter((header) => header !== '').join(', ')
-  for (const field of columns.missing)
-    tell(
-      'missing-column',
-      field,
-      `There is no column "${mapping.get(field)}" for the ${fields[field]}. The columns are: ${listed}.`,
-    )
+  for (const field of columns.missing) {
+    const message = `There is no column "${mapping.get(field)}" for the ${fields[field]}. The columns are: ${listed}.`
+    tell('error', 'missing-column', field, message)
+  }
   for (const [field, at] of columns.unclear) {
     const [first, second] = at.map((column) => headers[column]!) as [string, string]
-    tell(
-      'ambiguous-column',
-      field,
-      `Two columns could be the ${fields[field]}: "${first}" (${letterOf(at[0]!)}) and "${second}" (${letterOf(at[1]!)}). Say which, in the console or with --map ${field}="${first}", and rename the other if both have the same name.`,
-    )
-  }
-  const missing = (field: Field, what: string, example: string) => {
-    if (!columns.missing.includes(field))
-      tell(
-        'missing-column',
-        field,
-        `No column is recognised as ${what}. If it is one of these, say so, in the console or with --map ${field}="${example}": ${listed}.`,
-      )
+    const message = `Two columns could be the ${fields[field]}: "${first}" (${letterOf(at[0]!)}) and "${second}" (${letterOf(at[1]!)}). Say which, in the console or with --map ${field}="${first}", and rename the other if both have the same name.`
+    tell('error', 'ambiguous-column', field, message)
   }
   for (const sheet of table.otherSheets) {
     const message = `The sheet "${sheet}" looks like a class list, too, and was not read. If it belongs to the list, save it as a file of its own and use both files.`
@@ -282,16 +246,22 @@ export function columnFindings(table: Table, mapping: Mapping): CodedFinding[] {
   if (table.counter !== null) {
     const header = headers[table.counter]!
     const message = `The column "${header}" counts the rows, so it was not used as the student number. If it is, say so, in the console or with --map number="${header}".`
-    findings.push({
-      ...{ severity: 'warning', code: 'ambiguous-column', file: placeOf(table), line: table.headerLine },
-      ...{ column: header, value: null, message },
-    })
+    tell('warning', 'ambiguous-column', header, message)
   }
-  const anyHeader = headers.find((header, at) => header !== '' && ![...columns.at.values()].includes(at))
-  if (!has('name', 'firstName', 'lastName')) missing('name', 'the name of the student', anyHeader ?? 'Header')
-  if (!has('email')) missing('email', 'the e-mail address of the student', anyHeader ?? 'Header')
+  const used = new Set(columns.at.values())
+  const example = headers.find((header, at) => header !== '' && !used.has(at)) ?? 'Header'
+  for (const [field, what, ...fitting] of needed) {
+    if (fitting.some((each) => columns.at.has(each) || columns.unclear.has(each))) continue
+    const message = `No column is recognised as ${what}. If it is one of these, say so, in the console or with --map ${field}="${example}": ${listed}.`
+    if (!columns.missing.includes(field)) tell('error', 'missing-column', field, message)
+  }
   return findings
 }
+
+const needed: readonly (readonly [field: Field, what: string, ...fitting: Field[]])[] = [
+  ['name', 'the name of the student', 'name', 'firstName', 'lastName'],
+  ['email', 'the e-mail address of the student', 'email'],
+]
 
 /** A, B … Z, AA: as a spreadsheet names its columns. */
 function letterOf(column: number): string {

@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UsageError } from '../../../errors.ts'
 import { FindingLog } from '../findings.ts'
-import { type Mapping, recogniseColumns } from '../list-headers.ts'
+import { recogniseColumns } from '../list-headers.ts'
 import { readClassLists } from './class-list.ts'
 import { csvLine, filesOf, SetContent, writeZip } from './set.ts'
 import { TermDays } from './terms.ts'
@@ -12,7 +12,6 @@ const headers = [
   ...['Student number', 'First name', 'Last name', 'E-mail', 'Year', 'Class', 'Teacher', 'Teacher e-mail'],
   ...['Term', 'Start date', 'End date', 'Room', 'Meets'],
 ]
-const noMapping: Mapping = new Map()
 
 /** Returns the paths, in order. Nothing is overwritten. */
 export async function writeTemplate(folder: string, today: string, schoolName: string): Promise<string[]> {
@@ -63,18 +62,9 @@ function exampleRows(today: string): string[][] {
 function contentOf(rows: readonly string[][], schoolName: string): SetContent {
   const content = new SetContent()
   const table = {
-    ...{
-      file: 'class-list.csv',
-      sheet: null,
-      encoding: null,
-      headerLine: 1,
-      headers,
-      counter: null,
-      joined: [],
-      footer: null,
-      otherSheets: [],
-    },
-    columns: recogniseColumns(headers, noMapping),
+    ...{ file: 'class-list.csv', sheet: null, encoding: null, headerLine: 1, headers, counter: null },
+    ...{ joined: [], footer: null, otherSheets: [] },
+    columns: recogniseColumns(headers, new Map()),
     rows: rows.map((cells, i) => ({ line: i + 2, cells })),
   }
   readClassLists([table], { terms: new TermDays(), dayOrder: null, schoolName }, content, new FindingLog())
@@ -95,49 +85,25 @@ function* workbookOf(table: readonly (readonly string[])[]): Generator<[string, 
     `<Relationship Id="${id}" Type="${relations}/${kind}" Target="${target}"/>`
   const relationships = (...all: string[]) =>
     `<Relationships xmlns="${office}/package/2006/relationships">${all.join('')}</Relationships>`
-  yield [
-    '[Content_Types].xml',
-    [
-      xml,
-      `<Types xmlns="${office}/package/2006/content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>${type('workbook.xml', 'sheet.main')}${type('worksheets/sheet1.xml', 'worksheet')}${type('styles.xml', 'styles')}</Types>`,
-    ],
-  ]
-  yield ['_rels/.rels', [xml, relationships(relation('rId1', 'officeDocument', 'xl/workbook.xml'))]]
-  yield [
-    'xl/_rels/workbook.xml.rels',
-    [
-      xml,
-      relationships(
-        relation('rId1', 'worksheet', 'worksheets/sheet1.xml'),
-        relation('rId2', 'styles', 'styles.xml'),
-      ),
-    ],
-  ]
-  yield [
-    'xl/workbook.xml',
-    [
-      xml,
-      `<workbook xmlns="${main}" xmlns:r="${relations}"><sheets><sheet name="Class list" sheetId="1" r:id="rId1"/></sheets></workbook>`,
-    ],
-  ]
-  // Number format 49 is text.
-  yield [
-    'xl/styles.xml',
-    [
-      xml,
-      `<styleSheet xmlns="${main}"><fonts count="1"><font/></fonts><fills count="2"><fill><patternFill patternType="none"/></fill><fill><patternFill patternType="gray125"/></fill></fills><borders count="1"><border/></borders><cellStyleXfs count="1"><xf/></cellStyleXfs><cellXfs count="2"><xf/><xf numFmtId="49" applyNumberFormat="1"/></cellXfs></styleSheet>`,
-    ],
-  ]
+  const types = [type('workbook.xml', 'sheet.main'), type('worksheets/sheet1.xml', 'worksheet')]
+  types.push(type('styles.xml', 'styles'))
+  const ofRels = 'ContentType="application/vnd.openxmlformats-package.relationships+xml"'
+  const parts = {
+    '[Content_Types].xml': `<Types xmlns="${office}/package/2006/content-types"><Default Extension="rels" ${ofRels}/>${types.join('')}</Types>`,
+    '_rels/.rels': relationships(relation('rId1', 'officeDocument', 'xl/workbook.xml')),
+    'xl/_rels/workbook.xml.rels': relationships(
+      relation('rId1', 'worksheet', 'worksheets/sheet1.xml'),
+      relation('rId2', 'styles', 'styles.xml'),
+    ),
+    'xl/workbook.xml': `<workbook xmlns="${main}" xmlns:r="${relations}"><sheets><sheet name="Class list" sheetId="1" r:id="rId1"/></sheets></workbook>`,
+    // Number format 49 is text.
+    'xl/styles.xml': `<styleSheet xmlns="${main}"><fonts count="1"><font/></fonts><fills count="2"><fill><patternFill patternType="none"/></fill><fill><patternFill patternType="gray125"/></fill></fills><borders count="1"><border/></borders><cellStyleXfs count="1"><xf/></cellStyleXfs><cellXfs count="2"><xf/><xf numFmtId="49" applyNumberFormat="1"/></cellXfs></styleSheet>`,
+  }
+  for (const [name, text] of Object.entries(parts)) yield [name, [xml, text]]
+  const columns = `<cols><col min="1" max="${headers.length}" width="${columnWidth}" style="1" customWidth="1"/></cols>`
   const rows = table.map((cells, i) => `<row r="${i + 1}">${cells.map(cellOf).join('')}</row>`)
-  yield [
-    'xl/worksheets/sheet1.xml',
-    [
-      xml,
-      `<worksheet xmlns="${main}"><cols><col min="1" max="${headers.length}" width="${columnWidth}" style="1" customWidth="1"/></cols><sheetData>`,
-      ...rows,
-      '</sheetData></worksheet>',
-    ],
-  ]
+  const sheet = `<worksheet xmlns="${main}">${columns}<sheetData>`
+  yield ['xl/worksheets/sheet1.xml', [xml, sheet, ...rows, '</sheetData></worksheet>']]
 }
 
 const cellOf = (text: string) => `<c s="1" t="inlineStr"><is><t>${escaped(text)}</t></is></c>`

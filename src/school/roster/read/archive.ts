@@ -159,21 +159,26 @@ async function hashFile(path: string, hash: Hash): Promise<void> {
   for await (const chunk of createReadStream(path)) hash.update(chunk)
 }
 
-interface Packed {
-  readonly zip: ZipFile
-  /** By name, without the enclosing folder. */
-  readonly entries: ReadonlyMap<string, Entry>
-  readonly findings: readonly CodedFinding[]
-}
-
 async function openZip(path: string, octetsMax: number, contents: Contents): Promise<Archive> {
   const hash = createHash('sha256')
   await hashFile(path, hash)
   const name = contents.name ?? basename(path)
   const other = contents.otherStart(await startOf(createReadStream(path, { end: startOctets - 1 })))
-  const listed = other === null ? await list(path, name, octetsMax, contents) : notARoster(name, other)
-  if (!('zip' in listed)) return closedArchive(name, hash.digest('hex'), listed)
-  const { zip, entries, findings } = listed
+  const zip = other === null ? await zipAt(path) : null
+  const findings: CodedFinding[] = []
+  let entries = new Map<string, Entry>()
+  if (other !== null) findings.push(notARoster(name, other))
+  else if (zip === null) findings.push(damagedZip(name, 'This zip is incomplete or damaged.'))
+  else if (zip.entryCount > contents.entriesMax)
+    findings.push(tooMany(name, zip.entryCount, contents.entriesMax))
+  else {
+    await listEntries(zip, name, entries, findings)
+    if (findings.length === 0) findings.push(...foreign(name, [...entries.keys()], contents))
+    if (!findings.some(({ code }) => code === 'not-a-roster')) {
+      entries = unwrapped(entries, name, findings)
+      findings.push(...early(entries, name, octetsMax))
+    }
+  }
   const refused = findings.some((finding) => finding.severity === 'error')
   const budget = new Budget(octetsMax)
   return {
@@ -181,60 +186,28 @@ async function openZip(path: string, octetsMax: number, contents: Contents): Pro
     sha256: hash.digest('hex'),
     findings,
     names: refused ? [] : [...entries.keys()],
-    open: (file) => unpack(zip, entries.get(file)!, file, budget),
+    open: (file) => unpack(zip!, entries.get(file)!, file, budget),
     start: async (file) => {
-      const stream = await zip.openReadStreamPromise(entries.get(file)!).catch(() => Readable.from([]))
+      const stream = await zip!.openReadStreamPromise(entries.get(file)!).catch(() => Readable.from([]))
       return startOf(stream)
     },
-    close: () => zip.close(),
+    close: () => zip?.close(),
   }
 }
 
-function closedArchive(name: string, sha256: string, finding: CodedFinding): Archive {
-  const open = () => Promise.reject(new FatalFinding(finding))
-  const start = async () => Buffer.alloc(0)
-  return { name, sha256, findings: [finding], names: [], open, start, close() {} }
-}
-
-/** A finding instead of the content: it is not a zip after all. */
-async function list(
-  path: string,
-  name: string,
-  octetsMax: number,
-  contents: Contents,
-): Promise<Packed | CodedFinding> {
-  // Names are decoded here because the library would reject the whole zip for a single unsafe name.
-  const options = { autoClose: false, decodeStrings: false }
-  const zip = await openPromise(path, options).catch((error) => {
+/** null: it is none, or damaged. Names are decoded here: the library would reject a whole zip for one unsafe name. */
+function zipAt(path: string): Promise<ZipFile | null> {
+  return openPromise(path, { autoClose: false, decodeStrings: false }).catch((error) => {
     if (error.code) throw error
     return null
   })
-  if (zip === null) {
-    const message = 'This zip is incomplete or damaged. Export it or copy it here again.'
-    return aboutFile('error', 'damaged-file', name, message)
-  }
-  const findings: CodedFinding[] = []
-  const found = new Map<string, Entry>()
-  const { entriesMax } = contents
-  if (zip.entryCount > entriesMax) findings.push(tooMany(name, zip.entryCount, entriesMax))
-  else await listEntries(zip, name, found, findings)
-  const names = [...found.keys()]
-  if (findings.length === 0) findings.push(...foreign(name, names, contents))
-  const isForeign = findings.some(({ code }) => code === 'not-a-roster')
-  const entries = isForeign ? found : unwrap(found, name, findings)
-  if (!isForeign) findings.push(...early(entries, name, octetsMax))
-  return { zip, entries, findings }
 }
 
 async function listEntries(zip: ZipFile, name: string, found: Map<string, Entry>, findings: CodedFinding[]) {
   try {
     for await (const entry of zip.eachEntry()) {
-      const path = getFileNameLowLevel(
-        entry.generalPurposeBitFlag,
-        entry.fileNameRaw,
-        entry.extraFields,
-        false,
-      )
+      const { generalPurposeBitFlag, fileNameRaw, extraFields } = entry
+      const path = getFileNameLowLevel(generalPurposeBitFlag, fileNameRaw, extraFields, false)
       if (path.endsWith('/') || isJunk(path)) continue
       if (validateFileName(path) !== null) {
         const message = 'The path leads out of the folder, so the file was ignored. Create the zip again.'
@@ -243,24 +216,16 @@ async function listEntries(zip: ZipFile, name: string, found: Map<string, Entry>
       else found.set(path, entry)
     }
   } catch (error) {
-    findings.push(unlistable(name, error as Error))
+    // The library reports this kind of encryption before it knows the entry's name.
+    const isEncrypted = (error as Error).message.includes('encryption')
+    findings.push(isEncrypted ? encrypted(name) : damagedZip(name))
   }
 }
 
-function unlistable(name: string, error: Error): CodedFinding {
-  // The library reports this kind of encryption before it knows the entry's name.
-  if (error.message.includes('encryption')) return encrypted(name)
-  return aboutFile('error', 'damaged-file', name, 'The zip is damaged. Export it or copy it here again.')
-}
-
 /** Zipping a folder usually includes the folder itself; this strips it from the names. */
-function unwrap(
-  found: ReadonlyMap<string, Entry>,
-  name: string,
-  findings: CodedFinding[],
-): Map<string, Entry> {
+function unwrapped(found: Map<string, Entry>, name: string, findings: CodedFinding[]): Map<string, Entry> {
   const folder = commonFolder([...found.keys()].filter(isCsv))
-  if (folder === '') return new Map(found)
+  if (folder === '') return found
   const message = `The files are in the folder ${folder} of the zip and were read from there. The standard requires them at the top level.`
   findings.push(aboutFile('warning', 'wrapped-in-folder', name, message))
   const inside = (path: string) => (path.startsWith(folder) ? path.slice(folder.length) : path)
@@ -337,12 +302,10 @@ function foreign(name: string, names: readonly string[], contents: Contents): Co
   return other === null ? [] : [notARoster(name, other)]
 }
 
-function inFolder(name: string, below: readonly string[]): CodedFinding {
-  const folder = below[0]!.slice(0, below[0]!.indexOf('/'))
-  return notARoster(
-    name,
-    `The CSV files are not here but in the folder ${folder} inside it. Use that folder.`,
-  )
+function inFolder(name: string, [first]: readonly string[]): CodedFinding {
+  const folder = first!.slice(0, first!.indexOf('/'))
+  const message = `The CSV files are not here but in the folder ${folder} inside it. Use that folder.`
+  return notARoster(name, message)
 }
 
 function notARoster(name: string, what: string): CodedFinding {
@@ -365,12 +328,12 @@ function tooTight(file: string): CodedFinding {
 }
 
 function encrypted(file: string): CodedFinding {
-  return aboutFile(
-    'error',
-    'encrypted-file',
-    file,
-    'It is password-protected. Create the zip without a password.',
-  )
+  const message = 'It is password-protected. Create the zip without a password.'
+  return aboutFile('error', 'encrypted-file', file, message)
+}
+
+function damagedZip(name: string, what = 'The zip is damaged.'): CodedFinding {
+  return aboutFile('error', 'damaged-file', name, `${what} Export it or copy it here again.`)
 }
 
 function damaged(file: string): CodedFinding {

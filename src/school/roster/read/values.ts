@@ -30,13 +30,9 @@ export function parseText(text: string, tell: Tell): string | null {
 /** What a spreadsheet shows in place of a value that it could not work out. */
 const spreadsheetError = /^#(?:REF!|N\/A|VALUE!|NAME\?|DIV\/0!|NULL!|NUM!|SPILL!|CALC!)$/i
 
-const hash = 0x23
-const equals = 0x3d
-const apostrophe = 0x27
-
 /** Whether there is one, which is told. */
 export function isSpreadsheetError(text: string, severity: 'error' | 'warning', tell: Tell): boolean {
-  if (text.charCodeAt(0) !== hash || !spreadsheetError.test(text)) return false
+  if (!text.startsWith('#') || !spreadsheetError.test(text)) return false
   const message =
     'A formula of a spreadsheet failed here, and its error was exported. Mend the formula, or type the value.'
   tell(severity, 'spreadsheet-error', message)
@@ -52,19 +48,14 @@ const encodedTwice = new RegExp(
 )
 
 export function warnIfDamaged(text: string, tell: Tell): void {
-  if (text.includes('\ufffd'))
-    tell(
-      'warning',
-      'damaged-text',
-      'A character was lost when the file was written, and � stands in its place. Export it again as UTF-8.',
-    )
-  else if (encodedTwice.test(text))
-    tell(
-      'warning',
-      'damaged-text',
-      'This looks as if it was encoded twice, such as Ã© for é. Export it again as UTF-8, and do not convert it.',
-    )
+  if (text.includes('\ufffd')) tell('warning', 'damaged-text', lostCharacter)
+  else if (encodedTwice.test(text)) tell('warning', 'damaged-text', twice)
 }
+
+const lostCharacter =
+  'A character was lost when the file was written, and � stands in its place. Export it again as UTF-8.'
+const twice =
+  'This looks as if it was encoded twice, such as Ã© for é. Export it again as UTF-8, and do not convert it.'
 
 export function parsePersonName(text: string, tell: Tell): string | null {
   warnIfDamaged(text, tell)
@@ -78,8 +69,7 @@ export function parsePersonName(text: string, tell: Tell): string | null {
 export function parseId(text: string, tell: Tell): string | null {
   if (!isPlain(text, idCharactersMax, tell)) return null
   if (isSpreadsheetError(text, 'error', tell)) return null
-  const first = text.charCodeAt(0)
-  if (first === equals || first === apostrophe) return withoutDisguise(text, tell)
+  if (text.startsWith('=') || text.startsWith("'")) return withoutDisguise(text, tell)
   if (!spreadsheetNumber.test(text)) return text
   const message =
     'A spreadsheet has turned this identifier into a number and lost digits. Export it again without opening it in a spreadsheet, or format the column as text first.'
@@ -91,28 +81,22 @@ export function parseId(text: string, tell: Tell): string | null {
 function withoutDisguise(text: string, tell: Tell): string {
   const bare = /^="(.+)"$/.exec(text)?.[1] ?? /^'(\w[^']*)$/.exec(text)?.[1]
   if (bare === undefined) return text
-  tell(
-    'warning',
-    'spreadsheet-text',
-    `Read as ${bare}, without the characters that are meant for a spreadsheet.`,
-  )
+  const message = `Read as ${bare}, without the characters that are meant for a spreadsheet.`
+  tell('warning', 'spreadsheet-text', message)
   return bare
 }
 
 function isPlain(text: string, charactersMax: number, tell: Tell): boolean {
-  if (control.test(text)) {
+  const isControlled = control.test(text)
+  if (isControlled)
     tell(
       'error',
       'control-character',
       'The cell contains a line break or another control character. Remove it.',
     )
-    return false
-  }
-  if (text.length > charactersMax) {
+  else if (text.length > charactersMax)
     tell('error', 'too-long', `The cell has ${text.length} characters; at most ${charactersMax} are allowed.`)
-    return false
-  }
-  return true
+  return !isControlled && text.length <= charactersMax
 }
 
 export function parseDate(text: string, tell: Tell): string | null {
@@ -203,22 +187,17 @@ export function parseEnumeration(
 function parseExtension(text: string, version: Version, tell: Tell): string | null {
   const value = parseId(text, tell)
   if (value === null) return null
-  if (version === '1.1')
-    tell(
-      'warning',
-      'extension-in-1.1',
-      'Values that start with ext: came with OneRoster 1.2; it was accepted.',
-    )
+  if (version === '1.1') {
+    const message = 'Values that start with ext: came with OneRoster 1.2; it was accepted.'
+    tell('warning', 'extension-in-1.1', message)
+  }
   return `ext:${value.slice(4)}`
 }
 
 /** Splits a cell with comma-separated values. */
 export function splitList(text: string): string[] {
   if (!text.includes(',')) return [text]
-  return text
-    .split(',')
-    .map((item) => item.trim())
-    .filter((item) => item !== '')
+  return text.split(',').flatMap((item) => item.trim() || [])
 }
 
 /** The first grade that is a number: 09 becomes 9. */
