@@ -30,6 +30,15 @@ interface Student {
   year: string
   readonly name: PersonName
   readonly orgId: string
+  /** By class, its first row. */
+  readonly places: Map<string, { readonly row: RowReader; readonly days: Days }>
+}
+
+interface Teacher {
+  readonly name: PersonName
+  email: string
+  readonly orgId: string
+  readonly classes: Set<string>
 }
 
 interface ClassAndDays {
@@ -61,10 +70,7 @@ class ClassListReader {
   readonly #byNumber = new Map<string, Student>()
   readonly #byAddress = new Map<string, Student>()
   readonly #students = new Set<Student>()
-  /** The first row of each student in each class; ids of students are known only at the end. */
-  readonly #places = new Map<Student, Map<string, { row: RowReader; days: Days }>>()
-  readonly #teachers = new Map<string, { name: PersonName; email: string; orgId: string }>()
-  readonly #teaching = new Map<string, Set<string>>()
+  readonly #teachers = new Map<string, Teacher>()
   /** By the cells that describe a class, within one table. */
   readonly #said = new Map<string, readonly ClassAndDays[]>()
   readonly #told = new Set<string>()
@@ -84,7 +90,11 @@ class ClassListReader {
       const student = this.#student(reader)
       const places = reader.isNobody() ? [] : this.#classes(reader, order)
       if (student && student.row !== reader && places.length === 0) tellRepeated(student.row, reader)
-      if (student) for (const place of places) this.#enrol(student, place, reader)
+      for (const { id, days } of student ? places : []) {
+        const first = student!.places.get(id)
+        if (first) tellRepeated(first.row, reader)
+        else student!.places.set(id, { row: reader, days })
+      }
     }
   }
 
@@ -110,7 +120,8 @@ class ClassListReader {
     const known = this.#knownAs(number, email, row)
     if (known === 'refused') return null
     if (known) return this.#agrees(known, { name, number, email, year }, row) ? known : null
-    const student: Student = { row, number, email, year, name, orgId: this.#org(row) }
+    const orgId = this.#org(row)
+    const student: Student = { row, number, email, year, name, orgId, places: new Map() }
     this.#students.add(student)
     this.#index(student)
     return student
@@ -256,11 +267,10 @@ class ClassListReader {
       // Without a name, the address stands in.
       const name = teacherNameFrom(names[i] ?? emails[i]!.split('@')[0]!)
       const key = this.#teacherKey(name, address?.key)
-      const known = this.#teachers.get(key)
-      if (known) known.email ||= address?.email ?? ''
-      else this.#teachers.set(key, { name, email: address?.email ?? '', orgId: one.orgId })
-      const classes = this.#teaching.get(key) ?? new Set()
-      this.#teaching.set(key, classes.add(classId))
+      const known = this.#teachers.get(key) ?? { name, email: '', orgId: one.orgId, classes: new Set() }
+      known.email ||= address?.email ?? ''
+      known.classes.add(classId)
+      this.#teachers.set(key, known)
     }
   }
 
@@ -271,32 +281,23 @@ class ClassListReader {
     return address !== undefined && email && email !== address ? address : key
   }
 
-  #enrol(student: Student, { id, days }: ClassAndDays, row: RowReader): void {
-    const places = this.#places.get(student) ?? new Map()
-    this.#places.set(student, places)
-    const first = places.get(id)
-    if (!first) places.set(id, { row, days })
-    else tellRepeated(first.row, row)
-  }
-
   /** Ids depend on numbers and addresses, which any row may add; so people are written last. */
   end(): void {
     const content = this.#content
     for (const student of this.#students) {
-      const { number, email, year, name, orgId } = student
+      const { number, email, year, name, orgId, places } = student
       const id = idOf('student', number || email.toLowerCase())
       content.people.set(id, { role: 'student', enabled: true, ...name, number, email, year, orgId })
-      for (const [classId, { days }] of this.#places.get(student) ?? []) {
+      for (const [classId, { days }] of places) {
         // A class with several date ranges: each student is enrolled for one of them.
         const own = content.classes.get(classId)!.termIds.size > 1 ? days : undefined
         content.enrol({ classId, personId: id, role: 'student' }, own)
       }
     }
-    for (const [key, { name, email, orgId }] of this.#teachers) {
+    for (const { name, email, orgId, classes } of this.#teachers.values()) {
       const id = idOf('teacher', email.toLowerCase() || slug(nameText(name)))
       content.people.set(id, { role: 'teacher', enabled: true, ...name, number: '', email, year: '', orgId })
-      for (const classId of this.#teaching.get(key) ?? [])
-        content.enrol({ classId, personId: id, role: 'teacher' })
+      for (const classId of classes) content.enrol({ classId, personId: id, role: 'teacher' })
     }
     if (content.orgs.size === 0) content.orgs.set('school', this.#options.schoolName)
   }

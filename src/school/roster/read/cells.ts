@@ -1,6 +1,6 @@
 /** Reads the cells of the current row by column and type, and remembers whether any was refused. */
 
-import { type CodedFinding, type FindingCode, shown } from '../findings.ts'
+import { type CodedFinding, type FindingCode, shown, type Tell } from '../findings.ts'
 import type { Finding } from '../records.ts'
 import type { FileColumns, Version } from './columns.ts'
 import type { Columns } from './header.ts'
@@ -89,8 +89,7 @@ export class Cells {
   }
 
   text(column: string): string | null {
-    const text = this.#look(column, 'warning')
-    return text === '' ? null : values.parseText(text, this.#tell)
+    return this.#parsed(column, values.parseText, 'warning')
   }
 
   /** Only its first characters matter, so nothing refuses it. */
@@ -99,19 +98,16 @@ export class Cells {
   }
 
   address(column: string): string | null {
-    const text = this.#look(column)
-    return text === '' ? null : values.parseText(text, this.#tell)
+    return this.#parsed(column, values.parseText)
   }
 
   personName(column: string): string | null {
-    const text = this.#look(column)
-    return text === '' ? null : values.parsePersonName(text, this.#tell)
+    return this.#parsed(column, values.parsePersonName)
   }
 
   id(column: string): string | null {
     const text = this.#look(column)
-    if (text === '') return null
-    const id = values.parseId(text, this.#tell)
+    const id = text === '' ? null : values.parseId(text, this.#tell)
     if (id !== null && text.length !== this.#written(column).length)
       this.#tell('warning', 'surrounding-space', 'The spaces around it were removed.')
     return id
@@ -126,8 +122,7 @@ export class Cells {
 
   ids(column: string): string[] {
     const text = this.#look(column)
-    if (text === '') return []
-    return values.splitList(text).map((item) => values.parseId(item, this.#tell) ?? '')
+    return text === '' ? [] : values.splitList(text).map((item) => values.parseId(item, this.#tell) ?? '')
   }
 
   texts(column: string): string[] {
@@ -135,15 +130,10 @@ export class Cells {
     return text === null ? [] : values.splitList(text)
   }
 
-  date(column: string): string | null {
-    const text = this.#look(column)
-    return text === '' ? null : values.parseDate(text, this.#tell)
-  }
-
   /** Reads both dates and warns if they are in the wrong order. */
   days(first: string, last: string): [string | null, string | null] {
-    const start = this.date(first)
-    const end = this.date(last)
+    const start = this.#parsed(first, values.parseDate)
+    const end = this.#parsed(last, values.parseDate)
     if (start !== null && end !== null && start > end)
       this.tell('warning', 'date-order', last, `It is before ${first}, which is ${start}.`)
     return [start, end]
@@ -151,18 +141,15 @@ export class Cells {
 
   /** Epoch milliseconds. */
   dateTime(column: string, severity: Finding['severity']): number | null {
-    const text = this.#look(column)
-    return text === '' ? null : values.parseDateTime(text, severity, this.#tell)
+    return this.#parsed(column, (text, tell) => values.parseDateTime(text, severity, tell))
   }
 
   boolean(column: string, whenEmpty: boolean): boolean {
-    const text = this.#look(column)
-    return text === '' ? whenEmpty : (values.parseBoolean(text, this.#tell) ?? whenEmpty)
+    return this.#parsed(column, values.parseBoolean) ?? whenEmpty
   }
 
   enumeration(column: string, name: values.Enumeration): string | null {
-    const text = this.#look(column)
-    return text === '' ? null : values.parseEnumeration(text, name, this.version, this.#tell)
+    return this.#parsed(column, (text, tell) => values.parseEnumeration(text, name, this.version, tell))
   }
 
   tell(severity: Finding['severity'], code: FindingCode, column: string, message: string): void {
@@ -176,13 +163,21 @@ export class Cells {
     return this.#cells[this.#options.columns.get(column) ?? -1] ?? ''
   }
 
+  #parsed<T>(
+    column: string,
+    parse: (text: string, tell: Tell) => T,
+    severity: 'error' | 'warning' = 'error',
+  ) {
+    const text = this.#look(column, severity)
+    return text === '' ? null : parse(text, this.#tell)
+  }
+
   /** The text of a cell, but for the errors of spreadsheets, which are told. */
-  #look(column: string, severity: Finding['severity'] = 'error'): string {
+  #look(column: string, severity: 'error' | 'warning' = 'error'): string {
     this.#column = column
     const text = this.raw(column)
     return values.isSpreadsheetError(text, severity, this.#tell) && severity === 'error' ? '' : text
   }
 
-  readonly #tell = (severity: Finding['severity'], code: FindingCode, message: string): void =>
-    this.tell(severity, code, this.#column, message)
+  readonly #tell: Tell = (severity, code, message) => this.tell(severity, code, this.#column, message)
 }
