@@ -363,7 +363,6 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   const { app } = server
   warnOfUntrustedProxy(app, config.trustedProxies, log)
   const guard = guardAccess(app, access)
-  const { callerOf, byOf, byStaffOf, mustBeRecent } = guard
   const add = (operations: readonly Operation[]) => addOperations(app, guard, operations)
   await app.register(fastifyStatic, { serve: false, preCompressed: true })
   await describeApi(app, {
@@ -372,13 +371,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     webhooks: describeWebhooks(),
   })
 
-  veterinarianRoutes(app, {
-    veterinarians,
-    signIn: signIn.veterinarian,
-    callerOf,
-    byOf,
-    networkOf: callerNetworkOf,
-  })
+  await add(veterinarianRoutes(veterinarians, signIn.veterinarian))
   const Profiles: Record<Role, TSchema> = {
     veterinarian: OwnProfile,
     student: StudentProfile,
@@ -390,9 +383,9 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     const isOpen = methods[role].includes('code')
     await add(signInRoutes({ role, signIn: steps, Profile, isOpen, portal }))
   }
-  studentRoutes(app, { students, callerOf })
-  calendarRoutes(app, { feeds: new CalendarFeeds({ db, clock, students }), callerOf, publicUrl })
-  cardRoutes(app, { cards, clock, timeZone: config.timeZone, branding: config.school, callerOf })
+  await add(studentRoutes(students))
+  await add(calendarRoutes(new CalendarFeeds({ db, clock, students }), publicUrl))
+  await add(cardRoutes({ cards, clock, timeZone: config.timeZone, branding: config.school }))
   const Profile = Type.Union(
     roles.map((role) => Profiles[role]),
     { title: 'Profile' },
@@ -441,12 +434,12 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
     const mail = { to, from: config.mailFrom, publicUrl, sentBy: 'you, in the console', now: clock.now() }
     return sendTestMail(transport, mail)
   }
-  supportRoutes(app, { support, overview, testMail, clock, callerOf, byStaffOf })
+  await add(supportRoutes({ support, overview, testMail, clock }))
   await add(deliveryRoutes({ deliveries, secrets, log }))
   await add(webhookRoutes(webhooks))
-  directoryRoutes(app, new Directory({ db, secrets }))
+  await add(directoryRoutes(new Directory({ db, secrets })))
   await add(clientRoutes(clients))
-  await uploadRoutes(app, { uploads, callerOf, byStaffOf, mustBeRecent })
+  await add(uploadRoutes(uploads))
   const scopes = [...personScopes, ...serviceScopes]
   const offers = { scopes, responseModes, prompts, acrValues, claims: claimNames }
   await add(wellKnownRoutes(keys, publicUrl, offers))

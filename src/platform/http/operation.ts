@@ -76,7 +76,7 @@ export interface Call<Caller = unknown, Params = unknown, Query = unknown, Body 
   readonly device: string
   readonly idempotencyKey: string | undefined
   /** For actions of staff that are hard to undo only in some requests. */
-  mustBeRecent(): Promise<void>
+  readonly mustBeRecent: () => Promise<void>
 }
 
 type CallerAt<Caller, A> = A extends Role
@@ -262,7 +262,7 @@ class OpenCall implements Call {
     return [this.request.headers['idempotency-key']].flat()[0]
   }
 
-  mustBeRecent() {
-    return this.#guard.mustBeRecent(this.request)
+  get mustBeRecent() {
+    return () => this.#guard.mustBeRecent(this.request)
   }
 }
