@@ -443,26 +443,28 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   const scopes = [...personScopes, ...serviceScopes]
   const offers = { scopes, responseModes, prompts, acrValues, claims: claimNames }
   await add(wellKnownRoutes(keys, publicUrl, offers))
-  healthRoutes(app, [
-    ['The store is unreachable.', () => db.one('select 1 as ready')],
-    ['The store does not take writes.', () => writeProbe.check()],
-    ['The secret of the service does not fit its store.', () => keys.signer()],
-  ])
-  openApiRoutes(app)
-  pageRoutes(app)
+  await add(
+    healthRoutes([
+      ['The store is unreachable.', () => db.one('select 1 as ready')],
+      ['The store does not take writes.', () => writeProbe.check()],
+      ['The secret of the service does not fit its store.', () => keys.signer()],
+    ]),
+  )
+  await add([...openApiRoutes(app), ...pageRoutes()])
   const mailDomain = addressOf(config.mailFrom).split('@')[1]!
-  plainRoutes(app, { publicUrl, mailDomain, clock })
+  await add(plainRoutes({ publicUrl, mailDomain, clock }))
   const publicProfile = (userId: string) => veterinarians.publicProfile(userId)
-  const { sendPrivatePage } = webRoutes(app, {
+  const { pages, sendPrivatePage } = webRoutes({
     ...{ log, mailbox, publicUrl, timeZone, publicProfile },
     branding: config.school,
     passkeys: config.passkeys ? config.staffPasskey : null,
     methods,
   })
+  await add(pages)
   await add(authorizeRoutes({ authorization, portal, branding: config.school, sendPrivatePage }))
   await add(logoutRoutes(new Logout({ db, sessions }), { portal, sendPrivatePage }))
   await add(consentRoutes(new Consents({ db, clock })))
-  if (mailbox) mailboxRoutes(app, { outbox })
+  if (mailbox) await add(mailboxRoutes(outbox))
   await app.ready()
 
   return {

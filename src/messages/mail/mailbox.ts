@@ -3,11 +3,11 @@
  * machine. It stores nothing: a caught mail stays in the outbox and is rendered again, with its code, when it is
  * viewed.
  */
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { AppError } from '../../errors.ts'
-import { routeConfig } from '../../platform/http/access.ts'
 import { isMailbox } from '../../platform/http/cors.ts'
 import { mailboxContentPolicy } from '../../platform/http/headers.ts'
+import { page } from '../../platform/http/operation.ts'
 import { html } from '../../platform/http/pages.ts'
 import { timestamp } from '../../platform/lib/clock.ts'
 import { escapeHtml } from '../../platform/lib/html.ts'
@@ -41,60 +41,73 @@ function codeIn(message: Message): string | undefined {
   return /^\s+(\d{6}|\d{8})$/m.exec(message.text)?.[1]
 }
 
-export function mailboxRoutes(app: FastifyInstance, { outbox }: { outbox: Outbox }): void {
-  const options = { config: routeConfig({ access: 'public', limit: 'none' }), schema: { hide: true } }
+export const mailboxRoutes = (outbox: Outbox) => [
+  page(
+    'GET /mailbox',
+    async ({ reply }) =>
+      reply
+        .header('Content-Security-Policy', mailboxContentPolicy)
+        .type('text/html; charset=utf-8')
+        .send(mailboxPage(await outbox.caught({}, shownMax))),
+    unlimited,
+  ),
 
-  app.get('/mailbox', options, async (_request, reply) => {
-    const mails = (await outbox.caught({}, shownMax)).map(
-      ({
-        mail,
-        message,
-      }) => `<article class="card mail" id="mail-${mail.id}" data-to="${escapeHtml(message.to.toLowerCase())}">
+  page(
+    'GET /mailbox.json',
+    async ({ query }) => {
+      const { to, reference } = query as Record<string, string | string[] | undefined>
+      const filter = {
+        ...(to && { to: String(to).toLowerCase() }),
+        ...(reference && { reference: String(reference) }),
+      }
+      // PostgreSQL rejects NUL in text, and no mail contains it.
+      if (`${to}${reference}`.includes('\0')) return { mails: [] }
+      const caught = await outbox.caught(filter, shownMax)
+      return { mails: caught.map(({ mail, message }) => mailEntry(mail, message)) }
+    },
+    unlimited,
+  ),
+
+  page(
+    'GET /mailbox/:id',
+    async ({ reply, params }) => {
+      const { id } = params as { id: string }
+      const message = isId(id) ? await outbox.caughtOne(id) : undefined
+      if (!message) throw new AppError('not-found')
+      return reply
+        .headers({
+          'Content-Security-Policy':
+            "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'; sandbox",
+          'X-Frame-Options': 'SAMEORIGIN',
+        })
+        .type('text/html; charset=utf-8')
+        .send(message.html)
+    },
+    unlimited,
+  ),
+]
+
+const unlimited = { limit: 'none' } as const
+
+function mailboxPage(caught: Awaited<ReturnType<Outbox['caught']>>): string {
+  const mails = caught.map(
+    ({
+      mail,
+      message,
+    }) => `<article class="card mail" id="mail-${mail.id}" data-to="${escapeHtml(message.to.toLowerCase())}">
 <h2>${escapeHtml(message.subject)}</h2>
 <p>To ${escapeHtml(message.to)} · <time datetime="${timestamp(mail.sent_at!)}">${timestamp(mail.sent_at!).slice(11, 19)} UTC</time></p>
 ${copyButton(codeIn(message))}<iframe src="/mailbox/${mail.id}" title="${escapeHtml(message.subject)}" sandbox loading="lazy"></iframe>
 <details><summary>Plain text</summary><pre>${escapeHtml(message.text)}</pre></details>
 </article>`,
-    )
-    const none = '<p id="none">No mail yet. Ask for a code, and it appears here.</p>'
-    return reply
-      .header('Content-Security-Policy', mailboxContentPolicy)
-      .type('text/html; charset=utf-8')
-      .send(
-        html({
-          title: 'Mailbox',
-          head: '<script defer src="/assets/mailbox.js"></script>',
-          body: `<h1>Mailbox</h1><p>Mail caught on this machine, for development. Newest first.</p>
+  )
+  const none = '<p id="none">No mail yet. Ask for a code, and it appears here.</p>'
+  return html({
+    title: 'Mailbox',
+    head: '<script defer src="/assets/mailbox.js"></script>',
+    body: `<h1>Mailbox</h1><p>Mail caught on this machine, for development. Newest first.</p>
 <div class="find"><label for="to">Only mail to</label><input id="to" type="search" autocomplete="off" spellcheck="false" placeholder="ada@example.org" aria-describedby="found"><p id="found" class="soft" role="status"></p></div>
 <div id="mails" aria-live="polite">${mails.join('\n') || none}</div>`,
-        }),
-      )
-  })
-
-  app.get('/mailbox.json', options, async (request) => {
-    const { to, reference } = request.query as Record<string, string | string[] | undefined>
-    const filter = {
-      ...(to && { to: String(to).toLowerCase() }),
-      ...(reference && { reference: String(reference) }),
-    }
-    // PostgreSQL rejects NUL in text, and no mail contains it.
-    if (`${to}${reference}`.includes('\0')) return { mails: [] }
-    const caught = await outbox.caught(filter, shownMax)
-    return { mails: caught.map(({ mail, message }) => mailEntry(mail, message)) }
-  })
-
-  app.get('/mailbox/:id', options, async (request, reply) => {
-    const { id } = request.params as { id: string }
-    const message = isId(id) ? await outbox.caughtOne(id) : undefined
-    if (!message) throw new AppError('not-found')
-    return reply
-      .headers({
-        'Content-Security-Policy':
-          "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'; sandbox",
-        'X-Frame-Options': 'SAMEORIGIN',
-      })
-      .type('text/html; charset=utf-8')
-      .send(message.html)
   })
 }
 

@@ -3,10 +3,10 @@ import { STATUS_CODES } from 'node:http'
 import { isDeepStrictEqual } from 'node:util'
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
-import { routeConfig } from './access.ts'
 import { isOptionalBody } from './bodies.ts'
 import { sendCached } from './etag.ts'
 import { pageContentPolicy } from './headers.ts'
+import { type Operation, page } from './operation.ts'
 import { exampleProblem, Problem, problemMediaType } from './problem-schemas.ts'
 import { referencePage } from './reference.ts'
 import { languageNames } from './schemas.ts'
@@ -66,7 +66,7 @@ interface Reply {
 
 type Parameter = Ref | { name: string; in: string }
 
-interface Operation {
+interface Described {
   security?: object[]
   parameters?: Parameter[]
   requestBody?: { required?: boolean; content: Record<string, { schema: object }> }
@@ -75,7 +75,7 @@ interface Operation {
 
 interface OpenApi {
   components: object
-  paths: Record<string, Record<string, Operation>>
+  paths: Record<string, Record<string, Described>>
   webhooks?: Webhooks
 }
 
@@ -134,7 +134,7 @@ function describe(document: OpenApi, webhooks: Webhooks): OpenApi {
 }
 
 /** Puts header parameters of routes into components, and refers to them. */
-function namedHeaders(operations: readonly Operation[]): Record<string, object> {
+function namedHeaders(operations: readonly Described[]): Record<string, object> {
   const found: Record<string, object> = {}
   for (const operation of operations) {
     operation.parameters = operation.parameters!.map((one) => {
@@ -153,7 +153,7 @@ const inUsualCase = (one: Parameter): Parameter =>
     ? { ...one, name: one.name.replace(/\b[a-z]/g, (letter) => letter.toUpperCase()) }
     : one
 
-function describeOperation(path: string, operation: Operation): void {
+function describeOperation(path: string, operation: Described): void {
   const replies = Object.entries(operation.responses as Record<string, Reply>)
   const hasETag = '304' in operation.responses
   operation.parameters = [
@@ -178,13 +178,13 @@ const isRef = (value: object) => '$ref' in value
 const isProblem = ({ content = {} }: Reply) => Object.keys(content).join() === problemMediaType
 
 /** Each status of an error refers to the one problem reply, and lists its codes. */
-function describeProblems({ responses }: Operation, problems: readonly [string, Reply][]): void {
+function describeProblems({ responses }: Described, problems: readonly [string, Reply][]): void {
   for (const [status, { description }] of problems)
     responses[status] = { $ref: '#/components/responses/Problem', description }
 }
 
 /** A null body means an optional one, which OpenAPI expresses differently. */
-function describeBody({ requestBody }: Operation): void {
+function describeBody({ requestBody }: Described): void {
   for (const media of Object.values(requestBody?.content ?? {})) {
     if (!isOptionalBody(media.schema)) continue
     const { anyOf } = media.schema as { anyOf: { type?: string }[] }
@@ -215,8 +215,7 @@ function named(value: unknown, schemas: Record<string, object>): unknown {
   return { $ref: `#/components/schemas/${title}` }
 }
 
-export function openApiRoutes(app: FastifyInstance): void {
-  const page = { config: routeConfig({ access: 'public', limit: 'none' }), schema: { hide: true } }
+export function openApiRoutes(app: FastifyInstance): Operation[] {
   let document = ''
   let reference = ''
   const written = () => {
@@ -224,20 +223,19 @@ export function openApiRoutes(app: FastifyInstance): void {
     return document
   }
 
-  app.get(
-    '/openapi.json',
-    { config: routeConfig({ access: 'public' }), schema: { hide: true } },
-    async (request, reply) => {
-      return sendCached(request, reply.type('application/json; charset=utf-8'), written())
-    },
-  )
+  return [
+    page('GET /openapi.json', ({ request, reply }) =>
+      sendCached(request, reply.type('application/json; charset=utf-8'), written()),
+    ),
 
-  app.get('/docs', page, async (request, reply) => {
-    reference ||= referencePage(JSON.parse(written()))
-    return sendCached(
-      request,
-      reply.header('Content-Security-Policy', pageContentPolicy).type('text/html; charset=utf-8'),
-      reference,
-    )
-  })
+    page(
+      'GET /docs',
+      ({ request, reply }) => {
+        reference ||= referencePage(JSON.parse(written()))
+        reply.header('Content-Security-Policy', pageContentPolicy).type('text/html; charset=utf-8')
+        return sendCached(request, reply, reference)
+      },
+      { limit: 'none' },
+    ),
+  ]
 }

@@ -17,7 +17,7 @@ import { showLimit } from './limits.ts'
 import { bodyProblems, problems, tokenProblems } from './problem-schemas.ts'
 import { Empty } from './schemas.ts'
 
-type Route = `${'GET' | 'POST' | 'PATCH' | 'DELETE'} /${string}`
+type Route = `${'GET' | 'POST' | 'PATCH' | 'DELETE'} ${string}`
 
 interface Options extends Pick<RouteOptions, 'bodyLimit' | 'onRequest'> {
   /** Media types of the body, if it is not JSON. */
@@ -119,7 +119,7 @@ interface Page extends Options {
   readonly body?: TSchema
 }
 
-/** For browsers and not for programs, so it is open to all and not in the document. */
+/** A page or a file, or a call that only browsers make: open to all, and not in the document. */
 export function page(route: Route, answer: (call: Call) => unknown, options: Page = {}): Operation {
   const { limit = 'network', body, consumes } = options
   const schema = { hide: true, ...(body && { body }), ...(consumes && { consumes: [...consumes] }) }

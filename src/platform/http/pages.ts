@@ -1,13 +1,12 @@
 /** The HTML pages that explain errors, and the layout and assets that all pages of the service share. */
 import { fileURLToPath } from 'node:url'
-import type { FastifyInstance } from 'fastify'
 import { AppError, type ErrorCode, errorKinds } from '../../errors.ts'
 import { type Branding, brandOf, ownBranding } from '../lib/branding.ts'
 import { escapeHtml } from '../lib/html.ts'
 import type { Language } from '../lib/languages.ts'
-import { routeConfig } from './access.ts'
 import { sendCached } from './etag.ts'
 import { pageContentPolicy } from './headers.ts'
+import { type Call, type Operation, page } from './operation.ts'
 
 const assets = fileURLToPath(new URL('./assets/', import.meta.url))
 
@@ -96,8 +95,6 @@ export function notFoundPage(branding: Branding, language: Language): string {
   })
 }
 
-export const publicPage = { config: routeConfig({ access: 'public', limit: 'none' }), schema: { hide: true } }
-
 const images = [
   'mark.svg',
   'icon-192.png',
@@ -107,49 +104,53 @@ const images = [
   'social.png',
 ]
 
-/** Serves one file under its own path. `sendFile` adds the type and the ETag. */
-export function staticFile(
-  app: FastifyInstance,
-  url: string,
-  folder: string,
-  name: string,
-  caching = 'public, max-age=3600',
-  headers: Readonly<Record<string, string>> = {},
-): void {
-  app.get(url, publicPage, (request, reply) => {
-    // Only If-None-Match is supported; @fastify/static would evaluate the others too.
-    for (const condition of ['if-match', 'if-unmodified-since']) delete request.raw.headers[condition]
-    return reply
-      .headers({ 'Cache-Control': caching, ...headers })
-      .sendFile(name, folder, { cacheControl: false, acceptRanges: false })
-  })
+export interface StaticFile {
+  readonly folder: string
+  readonly name: string
+  readonly caching?: string
+  readonly headers?: Readonly<Record<string, string>>
 }
 
-export function pageRoutes(app: FastifyInstance): void {
-  for (const name of ['theme.css', 'page.css', 'docs.js', 'mailbox.js', ...images])
-    staticFile(app, `/assets/${name}`, assets, name)
-  staticFile(app, '/manifest.webmanifest', assets, 'manifest.webmanifest')
+/** Serves one file under its own path. `sendFile` adds the type and the ETag. */
+export const staticFile = (path: string, { folder, name, ...about }: StaticFile): Operation => {
+  const { caching = 'public, max-age=3600', headers } = about
+  return page(
+    `GET ${path}`,
+    ({ request, reply }) => {
+      // Only If-None-Match is supported; @fastify/static would evaluate the others too.
+      for (const condition of ['if-match', 'if-unmodified-since']) delete request.raw.headers[condition]
+      return reply
+        .headers({ 'Cache-Control': caching, ...headers })
+        .sendFile(name, folder, { cacheControl: false, acceptRanges: false })
+    },
+    { limit: 'none' },
+  )
+}
 
-  const page = (url: string, render: (params: Record<string, string>) => string) =>
-    app.get(
-      url,
-      { config: routeConfig({ access: 'public' }), schema: { hide: true } },
-      async (request, reply) =>
-        sendCached(
-          request,
-          reply.header('Content-Security-Policy', pageContentPolicy).type('text/html; charset=utf-8'),
-          render(request.params as Record<string, string>),
-        ),
-    )
+export const pageRoutes = (): Operation[] => [
+  ...['theme.css', 'page.css', 'docs.js', 'mailbox.js', ...images].map((name) =>
+    staticFile(`/assets/${name}`, { folder: assets, name }),
+  ),
+  staticFile('/manifest.webmanifest', { folder: assets, name: 'manifest.webmanifest' }),
+  ...problemPages(),
+]
 
-  const head =
-    '<meta name="description" content="Every error of the access service and what to do about it.">'
+function problemPages(): Operation[] {
+  const description = 'Every error of the access service and what to do about it.'
+  const head = `<meta name="description" content="${description}">`
   const list = html({ title: 'Errors', head, body: problemList() })
-  page('/problems', () => list)
-  page('/problems/:code', ({ code }) => {
-    if (!Object.hasOwn(errorKinds, code!)) throw new AppError('not-found')
-    return html({ title: errorKinds[code as ErrorCode].title, body: problemBody(code as ErrorCode) })
-  })
+  const send = ({ request, reply }: Call, text: string) => {
+    reply.header('Content-Security-Policy', pageContentPolicy).type('text/html; charset=utf-8')
+    return sendCached(request, reply, text)
+  }
+  return [
+    page('GET /problems', (call) => send(call, list)),
+    page('GET /problems/:code', (call) => {
+      const { code } = call.params as { code: ErrorCode }
+      if (!Object.hasOwn(errorKinds, code)) throw new AppError('not-found')
+      return send(call, html({ title: errorKinds[code].title, body: problemBody(code) }))
+    }),
+  ]
 }
 
 function problemList(): string {

@@ -72,7 +72,7 @@ function sendTagged(
 ) {
   // The same place is sealed differently each time.
   const digest = etagOf(JSON.stringify({ ...page, next: page.next === null }))
-  const etag = `W/"${page.generation}.${digest.slice(1)}"`
+  const etag = `W/"${page.generation}.${digest.slice(1)}`
   reply.header('ETag', etag)
   return matches(reply.request.headers['if-none-match'], etag) ? reply.code(304).send() : page
 }

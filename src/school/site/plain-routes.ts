@@ -1,6 +1,5 @@
 /** Plain-text files at well-known paths: robots.txt, security.txt and llms.txt. */
-import type { FastifyInstance } from 'fastify'
-import { routeConfig } from '../../platform/http/access.ts'
+import { page } from '../../platform/http/operation.ts'
 import { type Clock, timestamp } from '../../platform/lib/clock.ts'
 import { languages } from '../../platform/lib/languages.ts'
 
@@ -13,20 +12,9 @@ export interface PlainDeps {
   readonly clock: Clock
 }
 
-export function plainRoutes(app: FastifyInstance, { publicUrl, mailDomain, clock }: PlainDeps): void {
-  const text = (url: string, lines: () => readonly string[]) =>
-    app.get(
-      url,
-      { config: routeConfig({ access: 'public' }), schema: { hide: true } },
-      async (_request, reply) =>
-        reply
-          .header('Cache-Control', 'public, max-age=3600')
-          .type('text/plain; charset=utf-8')
-          .send(`${lines().join('\n')}\n`),
-    )
-
+export const plainRoutes = ({ publicUrl, mailDomain, clock }: PlainDeps) => [
   // /v/ is not listed: its pages say noindex, which a crawler must be allowed to read.
-  text('/robots.txt', () => ['User-agent: *', ...personal.map((path) => `Disallow: ${path}`), 'Allow: /'])
+  text('/robots.txt', () => ['User-agent: *', ...personal.map((path) => `Disallow: ${path}`), 'Allow: /']),
 
   // RFC 9116. Every mail domain must have a postmaster (RFC 5321 §4.5.1), so no setting is needed.
   text('/.well-known/security.txt', () => [
@@ -34,10 +22,18 @@ export function plainRoutes(app: FastifyInstance, { publicUrl, mailDomain, clock
     `Expires: ${timestamp((Math.floor(clock.now() / dayMs) + securityTextDays) * dayMs)}`,
     `Preferred-Languages: ${Object.keys(languages).join(', ')}`,
     `Canonical: ${publicUrl}/.well-known/security.txt`,
-  ])
+  ]),
 
-  text('/llms.txt', () => guide(publicUrl))
-}
+  text('/llms.txt', () => guide(publicUrl)),
+]
+
+const text = (path: string, lines: () => readonly string[]) =>
+  page(`GET ${path}`, ({ reply }) =>
+    reply
+      .header('Cache-Control', 'public, max-age=3600')
+      .type('text/plain; charset=utf-8')
+      .send(`${lines().join('\n')}\n`),
+  )
 
 const personal = [
   '/veterinarian/',

@@ -4,11 +4,11 @@
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import type { FastifyBaseLogger, FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyBaseLogger, FastifyReply } from 'fastify'
 import { AppError, errorKinds } from '../../errors.ts'
-import { routeConfig } from '../../platform/http/access.ts'
 import { logoContentPolicy, portalContentPolicy, workerContentPolicy } from '../../platform/http/headers.ts'
-import { brandHtml, html, publicPage, staticFile } from '../../platform/http/pages.ts'
+import { type Operation, page } from '../../platform/http/operation.ts'
+import { brandHtml, html, staticFile } from '../../platform/http/pages.ts'
 import { type Branding, brandOf } from '../../platform/lib/branding.ts'
 import { escapeHtml } from '../../platform/lib/html.ts'
 import { type OpenMethods, roles } from '../../roles.ts'
@@ -48,18 +48,35 @@ interface About {
 /** Sends the portal's document for a page whose address is nobody else's business. */
 export type SendPrivatePage = (reply: FastifyReply, contentPolicy?: string) => FastifyReply
 
-export function webRoutes(
-  app: FastifyInstance,
-  { log, mailbox, publicUrl, branding, timeZone, passkeys, methods, publicProfile }: WebDeps,
-): { sendPrivatePage: SendPrivatePage } {
-  const frame = frameIn('index.html', branding)
-  const consoleFrame = frameIn('console.html', branding)
-  const brand = brandOf(branding)
-  const description = serviceLine(branding)
-  const metas = brandingMetas(branding, timeZone, { passkeys, methods })
-  const options = { config: routeConfig({ access: 'public' }), schema: { hide: true } }
+export function webRoutes(deps: WebDeps): { pages: Operation[]; sendPrivatePage: SendPrivatePage } {
+  const send = documentSender(deps)
+  const { branding } = deps
+  const start = { title: brandOf(branding), description: serviceLine(branding) }
+  const sendPrivatePage: SendPrivatePage = (reply, contentPolicy) =>
+    send(
+      reply.header('X-Robots-Tag', 'noindex'),
+      { ...start, more: noindex },
+      {
+        caching: 'no-store',
+        ...(contentPolicy !== undefined && { contentPolicy }),
+      },
+    )
+  const pages = [
+    page('GET /', ({ reply }) => send(reply, start)),
+    consolePage(branding, send),
+    veterinarianPage(deps, send),
+    ...builtFiles(branding),
+  ]
+  return { pages, sendPrivatePage }
+}
 
-  const send = (
+type Send = ReturnType<typeof documentSender>
+
+/** Sends the portal's document, or another, with a head of its own. */
+function documentSender({ mailbox, branding, timeZone, passkeys, methods }: WebDeps) {
+  const frame = frameIn('index.html', branding)
+  const metas = brandingMetas(branding, timeZone, { passkeys, methods })
+  return (
     reply: FastifyReply,
     about: About,
     { document = frame, caching = 'no-cache', contentPolicy = portalContentPolicy } = {},
@@ -75,61 +92,53 @@ ${about.more ?? ''}${metas}${mailbox ? '<meta name="mailbox" content="/mailbox">
         .send(document.replace('<!-- head -->', () => head))
     )
   }
+}
 
-  app.get('/', options, (_request, reply) => send(reply, { title: brand, description }))
+function consolePage(branding: Branding, send: Send): Operation {
+  const document = frameIn('console.html', branding)
+  const about = { title: `${brandOf(branding)} console`, description: 'For school staff.', more: noindex }
+  return page('GET /console', ({ reply }) =>
+    send(reply.header('X-Robots-Tag', 'noindex'), about, { document }),
+  )
+}
 
-  app.get('/console', options, (_request, reply) => {
-    const about = { title: `${brand} console`, description: 'For school staff.', more: noindex }
-    return send(reply.header('X-Robots-Tag', 'noindex'), about, { document: consoleFrame })
-  })
-
-  app.get('/v/:userId', options, async (request, reply) => {
-    const { userId } = request.params as { userId: string }
+function veterinarianPage({ log, publicUrl, branding, publicProfile }: WebDeps, send: Send): Operation {
+  const title = brandOf(branding)
+  return page('GET /v/:userId', async ({ request, reply, params }) => {
+    const { userId } = params as { userId: string }
     // Anybody can register under any name, so search engines must not list it.
     reply.header('X-Robots-Tag', 'noindex')
     try {
-      return send(reply, profileHead(await publicProfile(userId), `${publicUrl}/v/${userId}`, brand))
+      return send(reply, profileHead(await publicProfile(userId), `${publicUrl}/v/${userId}`, title))
     } catch (error) {
       // The portal shows the error itself and tries again.
       const code = error instanceof AppError ? error.code : 'internal-error'
       if (code !== 'not-found')
         log.warn({ requestId: request.id, err: error }, 'could not read the profile for a public page')
-      return send(reply.code(errorKinds[code].status), {
-        title: brand,
-        description,
-        more: noindex,
-      })
+      const about = { title, description: serviceLine(branding), more: noindex }
+      return send(reply.code(errorKinds[code].status), about)
     }
   })
+}
 
-  const { logo } = branding
+function* builtFiles({ logo }: Branding): Generator<Operation> {
   if (logo)
-    app.get(logo.path, publicPage, (_request, reply) =>
-      reply
-        .headers({ 'Content-Security-Policy': logoContentPolicy, 'Cache-Control': forGood })
-        .type(logo.type)
-        .send(logo.bytes),
+    yield page(
+      `GET ${logo.path}`,
+      ({ reply }) =>
+        reply
+          .headers({ 'Content-Security-Policy': logoContentPolicy, 'Cache-Control': forGood })
+          .type(logo.type)
+          .send(logo.bytes),
+      { limit: 'none' },
     )
-
   // The name stays the same, so browsers must always ask whether there is a newer one.
-  if (existsSync(`${built}worker.js`))
-    staticFile(app, '/worker.js', built, 'worker.js', 'no-cache', {
-      'Content-Security-Policy': workerContentPolicy,
-    })
-  for (const name of existsSync(files) ? readdirSync(files) : []) {
-    if (/\.(br|gz)$/.test(name)) continue
-    // The file name contains a hash of the content.
-    staticFile(app, `/web/${name}`, files, name, forGood)
-  }
-
-  const sendPrivatePage: SendPrivatePage = (reply, contentPolicy) => {
-    const about = { title: brand, description, more: noindex }
-    return send(reply.header('X-Robots-Tag', 'noindex'), about, {
-      caching: 'no-store',
-      ...(contentPolicy !== undefined && { contentPolicy }),
-    })
-  }
-  return { sendPrivatePage }
+  const headers = { 'Content-Security-Policy': workerContentPolicy }
+  const worker = { folder: built, name: 'worker.js', caching: 'no-cache', headers }
+  if (existsSync(`${built}worker.js`)) yield staticFile('/worker.js', worker)
+  // The file name contains a hash of the content.
+  for (const name of existsSync(files) ? readdirSync(files) : [])
+    if (!/\.(br|gz)$/.test(name)) yield staticFile(`/web/${name}`, { folder: files, name, caching: forGood })
 }
 
 /** The page shown until the portal or the console has loaded. */
