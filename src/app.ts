@@ -51,7 +51,7 @@ import { Sweeper } from './operate/sweeper.ts'
 import type { Db } from './platform/db/db.ts'
 import { watchedDb } from './platform/db/watched.ts'
 import { WriteProbe } from './platform/db/write-probe.ts'
-import { countUncounted, guardAccess } from './platform/http/access.ts'
+import { countUncounted, Guard } from './platform/http/access.ts'
 import { healthRoutes } from './platform/http/health.ts'
 import { MemoryBuckets, memoryPolicies } from './platform/http/limits.ts'
 import { describeApi, openApiRoutes } from './platform/http/openapi.ts'
@@ -362,7 +362,7 @@ async function assemble(config: Config, log: Log, { clock, mailDelayMs, webhooks
   })
   const { app } = server
   warnOfUntrustedProxy(app, config.trustedProxies, log)
-  const guard = guardAccess(app, access)
+  const guard = new Guard(app, access)
   const add = (operations: readonly Operation[]) => addOperations(app, guard, operations)
   await app.register(fastifyStatic, { serve: false, preCompressed: true })
   await describeApi(app, {

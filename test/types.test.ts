@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import Fastify from 'fastify'
 import { operation } from '../src/identity/session/operation.ts'
 import { eventHappened, eventOf } from '../src/messages/events/events.ts'
-import { guardAccess } from '../src/platform/http/access.ts'
+import { Guard } from '../src/platform/http/access.ts'
 import { Type } from '../src/platform/http/type.ts'
 import { bySystem } from '../src/platform/lib/by.ts'
 import { systemClock } from '../src/platform/lib/clock.ts'
@@ -61,7 +61,7 @@ export function mustNotCompile(): void {
 
 test('A route that does not say who may call it, or says it in other words, stops the start', async () => {
   const app = Fastify()
-  guardAccess(app, {
+  new Guard(app, {
     sessions,
     proofs: { mustUsePasskey: () => false, methodsOf: async () => [] },
     buckets: null,

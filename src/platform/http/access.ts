@@ -14,7 +14,7 @@ import type {
 } from 'fastify'
 import { AppError } from '../../errors.ts'
 import { type Right, type Role, roles } from '../../roles.ts'
-import type { CallerNetwork } from '../lib/bucket.ts'
+import type { BucketState, CallerNetwork } from '../lib/bucket.ts'
 import type { By } from '../lib/by.ts'
 import { type Clock, minute } from '../lib/clock.ts'
 import { type Reader, readable, readablePart } from '../lib/readable.ts'
@@ -55,9 +55,6 @@ export type AccessOf<A extends Access> = Omit<RouteConfig, 'access' | 'may'> & {
       ? { readonly scope: string; readonly may?: never }
       : { readonly may?: never })
 
-/** Fastify accepts any `config`; this function makes a wrong name, or a route for staff without a right, fail to compile. */
-export const routeConfig = <const A extends Access>(config: AccessOf<A>): AccessOf<A> => config
-
 const staffChangeWithinMs = 30 * minute
 
 /** For actions of staff that are hard to undo, which need a recent sign-in. */
@@ -91,158 +88,153 @@ export interface ServiceIdentity {
   readonly scope: string
 }
 
-export interface Authenticator<Caller extends Identity> {
-  authenticate(token: string): Promise<Caller | ServiceIdentity>
-  touch(caller: Caller): Promise<unknown> | undefined
-}
-
-export interface Proofs {
-  /** Whether the caller must prove who they are with a passkey before anything else. */
-  mustUsePasskey(caller: Identity): boolean
-  /** How the caller can prove again who they are. */
-  methodsOf(caller: Identity): Promise<readonly string[]>
-}
-
-export interface AccessDeps<Caller extends Identity> {
-  readonly sessions: Authenticator<Caller>
-  readonly proofs: Proofs
+export interface AccessDeps {
+  readonly sessions: {
+    authenticate(token: string): Promise<Identity | ServiceIdentity>
+    touch(caller: Identity): Promise<unknown> | undefined
+  }
+  readonly proofs: {
+    /** Whether the caller must prove who they are with a passkey before anything else. */
+    mustUsePasskey(caller: Identity): boolean
+    /** How the caller can prove again who they are. */
+    methodsOf(caller: Identity): Promise<readonly string[]>
+  }
   /** Null when limits are off. */
   readonly buckets: MemoryBuckets | null
   readonly clock: Clock
   readonly log: FastifyBaseLogger
-  networkOf(request: FastifyRequest): CallerNetwork
   readonly portal: Pick<PortalCookie, 'refuseForeign'>
-}
-
-/** The caller of a route that is not public. Pass the role if the route’s access is a role. */
-export interface CallerOf<Caller extends Identity> {
-  (request: FastifyRequest): Caller
-  <R extends Role>(request: FastifyRequest, role: R): Extract<Caller, { role: R }>
-}
-
-/** For actions of staff that are hard to undo only in some requests. */
-export type MustBeRecent = (request: FastifyRequest) => Promise<void>
-
-/** Who makes a change in this request: its owner, or for `byStaffOf` the member of staff who calls. */
-export type ByOf = (request: FastifyRequest) => By
-
-/** What is known of a request that was let in. */
-export interface Guard<Caller extends Identity> {
-  readonly callerOf: CallerOf<Caller>
-  readonly byOf: ByOf
-  readonly mustBeRecent: MustBeRecent
-  readonly networkOf: (request: FastifyRequest) => CallerNetwork
+  networkOf(request: FastifyRequest): CallerNetwork
 }
 
 /**
  * Counts a call against its network if it failed before any limit was applied: an unknown path, another method, or a body
  * that never reached a route with its own limit. Throws if the limit is exceeded.
  */
-export function countUncounted(deps: Pick<AccessDeps<Identity>, 'buckets' | 'networkOf'>) {
+export function countUncounted(deps: Pick<AccessDeps, 'buckets' | 'networkOf'>) {
   return (request: FastifyRequest, reply: FastifyReply): void => {
     const { limit, tokenInForm } = configOf(request.routeOptions) ?? {}
-    if (!deps.buckets || reply.hasHeader('RateLimit')) return
+    if (reply.hasHeader('RateLimit')) return
     if (!request.is404 && !hasOtherMethod(request) && limit !== 'own' && !tokenInForm) return
-    showLimit(reply, deps.buckets.take(memoryPolicies.network, deps.networkOf(request).fingerprint))
+    countNetwork(deps, request, reply)
   }
+}
+
+function countNetwork(
+  { buckets, networkOf }: Pick<AccessDeps, 'buckets' | 'networkOf'>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  if (buckets) showLimit(reply, buckets.take(memoryPolicies.network, networkOf(request).fingerprint))
 }
 
 const caller = Symbol('caller')
 
-export function guardAccess<Caller extends Identity>(
-  app: FastifyInstance,
-  deps: AccessDeps<Caller>,
-): Guard<Caller> & { byStaffOf: ByOf } {
-  app.decorateRequest(caller, null)
-  app.addHook('onRoute', (route) => {
-    const { access, may, scope } = configOf(route) ?? {}
-    if (access === undefined || !accesses.includes(access) || (access === 'staff' && may === undefined))
-      throw new Error(`${route.method} ${route.url} does not say who may call it`)
-    if ((access === 'staff' || access === 'service') && (route.method === 'GET' || route.method === 'HEAD'))
-      refuseUnknown(route)
-    if (scope !== undefined && access !== 'staff' && access !== 'service') limitReplies(route)
-  })
+/** Checks every request to the routes that are added after it, and knows who sent it. */
+export class Guard {
+  readonly #deps: AccessDeps
 
-  app.addHook('onRequest', (request, reply, done) => {
-    const config = configOf(request.routeOptions)!
-    const { access, limit = 'network' } = config
-    if (access === 'public' || access === 'portal') {
-      if (limit === 'network') countNetwork(request, reply)
-      return access === 'portal' ? deps.portal.refuseForeign(request, reply, done) : done()
-    }
-    if (config.tokenInForm) return done()
-    identify(request, reply, config).then(() => done(), done)
-  })
-
-  app.addHook('preValidation', (request, reply, done) => {
-    const config = configOf(request.routeOptions)!
-    if (!config.tokenInForm) return done()
-    identify(request, reply, config).then(() => done(), done)
-  })
-
-  async function identify(request: FastifyRequest, reply: FastifyReply, config: Partial<RouteConfig>) {
-    const { access, may, provedWithinMs, beforePasskey, tokenInForm } = config
-    let session: Caller | ServiceIdentity
-    try {
-      session = await deps.sessions.authenticate(bearerToken(request, tokenInForm))
-    } catch (error) {
-      countNetwork(request, reply)
-      throw error
-    }
-    countToken(reply, session)
-    refuseClient(session, config)
-    if (session.role === 'service') return
-    if (access !== 'signed-in' && access !== 'client' && session.role !== access)
-      throw forbidden(`This needs a token of role ${access}.`)
-    if (may !== undefined && !hasRight(session, may)) throw forbidden(`This needs the right "${may}".`)
-    if (!beforePasskey && deps.proofs.mustUsePasskey(session))
-      throw forbidden('Staff must use a passkey here. Add one, then prove who you are with it.')
-    if (provedWithinMs !== undefined) await refuseOldProof(session, provedWithinMs)
-    request.setDecorator<Caller>(caller, session)
-    deps.sessions
-      .touch(session)
-      ?.catch((error) =>
-        deps.log.warn({ requestId: request.id, err: error }, 'could not save when a session was last used'),
-      )
+  constructor(app: FastifyInstance, deps: AccessDeps) {
+    this.#deps = deps
+    app.decorateRequest(caller, null)
+    app.addHook('onRoute', checkRoute)
+    app.addHook('onRequest', (request, reply, done) => {
+      const { access, limit = 'network', tokenInForm } = configOf(request.routeOptions)!
+      if (access === 'public' || access === 'portal') {
+        if (limit === 'network') countNetwork(deps, request, reply)
+        return access === 'portal' ? deps.portal.refuseForeign(request, reply, done) : done()
+      }
+      if (tokenInForm) return done()
+      this.#admit(request, reply).then(() => done(), done)
+    })
+    app.addHook('preValidation', (request, reply, done) => {
+      if (!configOf(request.routeOptions)!.tokenInForm) return done()
+      this.#admit(request, reply).then(() => done(), done)
+    })
   }
 
-  function countToken(reply: FastifyReply, session: Caller | ServiceIdentity): void {
-    if (!deps.buckets) return
-    const isService = session.role === 'service'
-    const policy = isService ? memoryPolicies.service : memoryPolicies.session
-    showLimit(reply, deps.buckets.take(policy, isService ? session.client_id : session.session_id))
-  }
-
-  async function refuseOldProof(session: Caller, withinMs: number): Promise<void> {
-    if (session.auth_at !== null && deps.clock.now() - session.auth_at <= withinMs) return
-    const methods = await deps.proofs.methodsOf(session)
-    throw new AppError('recent-sign-in-required', undefined, { within: withinMs / 1000, methods })
-  }
-
-  function countNetwork(request: FastifyRequest, reply: FastifyReply): void {
-    if (!deps.buckets) return
-    showLimit(reply, deps.buckets.take(memoryPolicies.network, deps.networkOf(request).fingerprint))
-  }
-
-  function callerOf(request: FastifyRequest): Caller
-  function callerOf<R extends Role>(request: FastifyRequest, role: R): Extract<Caller, { role: R }>
-  function callerOf(request: FastifyRequest, role?: Role): Caller {
-    const session = request.getDecorator<Caller | null>(caller)
-    if (!session || (role !== undefined && session.role !== role))
-      throw new Error(`${request.routeOptions.url} has no caller${role ? ` who is a ${role}` : ''}`)
+  /** The caller of a route that needs a token of a person. */
+  callerOf(request: FastifyRequest): Identity {
+    const session = request.getDecorator<Identity | null>(caller)
+    if (!session) throw new Error(`${request.routeOptions.url} has no caller`)
     return session
   }
 
-  const byOf: ByOf = (request) => ({
-    actor: configOf(request.routeOptions)?.access === 'staff' ? callerOf(request).id : 'self',
-    requestId: request.id,
-    network: deps.networkOf(request).fingerprint,
-  })
-  const byStaffOf = byOf
+  /** Who makes a change in this request: the member of staff who calls, or else the owner. */
+  byOf(request: FastifyRequest): By {
+    const isOfStaff = configOf(request.routeOptions)?.access === 'staff'
+    const actor = isOfStaff ? this.callerOf(request).id : 'self'
+    return { actor, requestId: request.id, network: this.networkOf(request).fingerprint }
+  }
 
-  const mustBeRecent: MustBeRecent = (request) => refuseOldProof(callerOf(request), staffChangeWithinMs)
+  networkOf(request: FastifyRequest): CallerNetwork {
+    return this.#deps.networkOf(request)
+  }
 
-  return { callerOf, byOf, byStaffOf, mustBeRecent, networkOf: deps.networkOf }
+  /** For actions of staff that are hard to undo only in some requests. */
+  mustBeRecent(request: FastifyRequest): Promise<void> {
+    return this.#refuseOldProof(this.callerOf(request), staffChangeWithinMs)
+  }
+
+  async #admit(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const { sessions, log } = this.#deps
+    const config = configOf(request.routeOptions)!
+    const session = await this.#authenticate(request, reply, config)
+    refuseClient(session, config)
+    if (session.role === 'service') return
+    await this.#refusePerson(session, config)
+    request.setDecorator<Identity>(caller, session)
+    sessions
+      .touch(session)
+      ?.catch((error) =>
+        log.warn({ requestId: request.id, err: error }, 'could not save when a session was last used'),
+      )
+  }
+
+  async #authenticate(request: FastifyRequest, reply: FastifyReply, { tokenInForm }: Partial<RouteConfig>) {
+    const { sessions, buckets } = this.#deps
+    let session: Identity | ServiceIdentity
+    try {
+      session = await sessions.authenticate(bearerToken(request, tokenInForm))
+    } catch (error) {
+      countNetwork(this.#deps, request, reply)
+      throw error
+    }
+    if (buckets) showLimit(reply, countSession(buckets, session))
+    return session
+  }
+
+  async #refusePerson(session: Identity, config: Partial<RouteConfig>): Promise<void> {
+    const { access, may, provedWithinMs, beforePasskey } = config
+    if (access !== 'signed-in' && access !== 'client' && session.role !== access)
+      throw forbidden(`This needs a token of role ${access}.`)
+    if (may !== undefined && !hasRight(session, may)) throw forbidden(`This needs the right "${may}".`)
+    if (!beforePasskey && this.#deps.proofs.mustUsePasskey(session))
+      throw forbidden('Staff must use a passkey here. Add one, then prove who you are with it.')
+    if (provedWithinMs !== undefined) await this.#refuseOldProof(session, provedWithinMs)
+  }
+
+  async #refuseOldProof(session: Identity, withinMs: number): Promise<void> {
+    const { clock, proofs } = this.#deps
+    if (session.auth_at !== null && clock.now() - session.auth_at <= withinMs) return
+    const methods = await proofs.methodsOf(session)
+    throw new AppError('recent-sign-in-required', undefined, { within: withinMs / 1000, methods })
+  }
+}
+
+function countSession(buckets: MemoryBuckets, session: Identity | ServiceIdentity): BucketState {
+  return session.role === 'service'
+    ? buckets.take(memoryPolicies.service, session.client_id)
+    : buckets.take(memoryPolicies.session, session.session_id)
+}
+
+function checkRoute(route: RouteOptions): void {
+  const { access, may, scope } = configOf(route) ?? {}
+  if (access === undefined || !accesses.includes(access) || (access === 'staff' && may === undefined))
+    throw new Error(`${route.method} ${route.url} does not say who may call it`)
+  const isForStaff = access === 'staff' || access === 'service'
+  if (isForStaff && (route.method === 'GET' || route.method === 'HEAD')) refuseUnknown(route)
+  if (scope !== undefined && !isForStaff) limitReplies(route)
 }
 
 const isObject = (payload: unknown): payload is object => typeof payload === 'object' && payload !== null

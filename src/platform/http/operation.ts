@@ -176,7 +176,7 @@ function problemsOf(
 /** Await this, so that operations are in the document in their order. */
 export async function addOperations(
   app: FastifyInstance,
-  guard: Guard<Identity>,
+  guard: Guard,
   operations: readonly Operation[],
 ): Promise<void> {
   for (const each of operations) {
@@ -190,7 +190,7 @@ export async function addOperations(
   }
 }
 
-function addOperation(app: FastifyInstance, guard: Guard<Identity>, operation: Operation): void {
+function addOperation(app: FastifyInstance, guard: Guard, operation: Operation): void {
   const { access, schema, status } = operation
   const { bodyLimit, onRequest } = operation.options
   const [method, url] = operation.route.split(' ') as [string, string]
@@ -216,9 +216,9 @@ async function whenDone(answer: unknown, reply: FastifyReply): Promise<FastifyRe
 class OpenCall implements Call {
   readonly request: FastifyRequest
   readonly reply: FastifyReply
-  readonly #guard: Guard<Identity>
+  readonly #guard: Guard
 
-  constructor(request: FastifyRequest, reply: FastifyReply, guard: Guard<Identity>) {
+  constructor(request: FastifyRequest, reply: FastifyReply, guard: Guard) {
     this.request = request
     this.reply = reply
     this.#guard = guard
