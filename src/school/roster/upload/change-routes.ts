@@ -5,6 +5,7 @@ import { AppError } from '../../../errors.ts'
 import { operation } from '../../../identity/session/operation.ts'
 import { After, Id, Limit, limitFrom } from '../../../platform/http/schemas.ts'
 import { Type } from '../../../platform/http/type.ts'
+import type { Imports } from './imports.ts'
 import { Group, RosterChangePage } from './schemas.ts'
 import type { Uploads } from './upload.ts'
 
@@ -62,7 +63,7 @@ export function numberFrom({ number }: { number: string }): number {
   throw new AppError('not-found', 'No import has this number.')
 }
 
-export const importChangeRoutes = (uploads: Uploads) => [
+export const importChangeRoutes = (imports: Imports) => [
   operation('GET /staff/roster/imports/:number/changes', {
     ...inPages,
     id: 'listRosterImportChanges',
@@ -70,7 +71,7 @@ export const importChangeRoutes = (uploads: Uploads) => [
     description: '404 if they are no longer kept; `changesKept` says so beforehand.',
     params: Numbered,
     answer: ({ params, query: { limit, ...rest } }) =>
-      uploads.importChanges(numberFrom(params), { ...rest, limit: limitFrom(limit) }),
+      imports.changes(numberFrom(params), { ...rest, limit: limitFrom(limit) }),
   }),
 
   operation('GET /staff/roster/imports/:number/changes.csv', {
@@ -79,7 +80,7 @@ export const importChangeRoutes = (uploads: Uploads) => [
     summary: 'The changes that an import made, as CSV',
     params: Numbered,
     answer: async ({ reply, params, query }) =>
-      sendCsv(reply, await uploads.importReport(numberFrom(params), query)),
+      sendCsv(reply, await imports.report(numberFrom(params), query)),
   }),
 ]
 

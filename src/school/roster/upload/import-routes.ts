@@ -5,6 +5,7 @@ import { staffChange } from '../../../platform/http/access.ts'
 import { integerFrom, QueryInteger } from '../../../platform/http/schemas.ts'
 import { Type } from '../../../platform/http/type.ts'
 import { importChangeRoutes, Numbered, numberFrom } from './change-routes.ts'
+import type { Imports } from './imports.ts'
 import {
   generationNumbers,
   RosterImportDetail,
@@ -13,23 +14,22 @@ import {
   RosterUndone,
   RosterUndoPlan,
 } from './schemas.ts'
-import type { Uploads } from './upload.ts'
 
 const asRegistrar = { access: 'staff', may: 'registrar', tag: 'staff' } as const
 
-export const importRoutes = (uploads: Uploads) => [
-  ...readingImports(uploads),
-  ...importChangeRoutes(uploads),
-  ...undoing(uploads),
+export const importRoutes = (imports: Imports) => [
+  ...readingImports(imports),
+  ...importChangeRoutes(imports),
+  ...undoing(imports),
 ]
 
-const readingImports = (uploads: Uploads) => [
+const readingImports = (imports: Imports) => [
   operation('GET /staff/roster/imports', {
     ...asRegistrar,
     id: 'listRosterImports',
     summary: 'Imports and undos, newest first',
     reply: RosterImportList,
-    answer: () => uploads.imports(),
+    answer: () => imports.list(),
   }),
 
   operation('GET /staff/roster/imports/:number', {
@@ -39,11 +39,11 @@ const readingImports = (uploads: Uploads) => [
     params: Numbered,
     reply: RosterImportDetail,
     refuses: ['not-found'],
-    answer: ({ params }) => uploads.showImport(numberFrom(params)),
+    answer: ({ params }) => imports.show(numberFrom(params)),
   }),
 ]
 
-const undoing = (uploads: Uploads) => [
+const undoing = (imports: Imports) => [
   operation('GET /staff/roster/undo', {
     ...asRegistrar,
     id: 'planRosterUndo',
@@ -57,7 +57,7 @@ const undoing = (uploads: Uploads) => [
     reply: RosterUndoPlan,
     refuses: ['roster-moved-on'],
     answer: ({ query: { to } }) =>
-      uploads.showUndo(to === undefined ? null : integerFrom('to', to, generationNumbers)).catch(asParameter),
+      imports.showUndo(to === undefined ? null : integerFrom('to', to, generationNumbers)).catch(asParameter),
   }),
 
   operation('POST /staff/roster/undo', {
@@ -71,7 +71,7 @@ const undoing = (uploads: Uploads) => [
     reply: RosterUndone,
     refuses: ['roster-moved-on'],
     async answer({ body: { to = null, from = null, allow = [] }, by }) {
-      return { generation: await uploads.undo({ to, from, allow, by }) }
+      return { generation: await imports.undo({ to, from, allow, by }) }
     },
   }),
 ]

@@ -26,7 +26,7 @@ export const uploadRoutes = (uploads: Uploads) => [
   ...readingPlans(uploads),
   ...planChangeRoutes(uploads),
   ...endingPlans(uploads),
-  ...importRoutes(uploads),
+  ...importRoutes(uploads.imports),
 ]
 
 /** A parameter that may be repeated. */
