@@ -147,30 +147,30 @@ const isOpen = (access: Access) => access === 'public' || access === 'portal'
 
 function responseSchemas(declared: Declared, status: number, isGet: boolean): Record<number, unknown> {
   const { reply = Empty, orEmpty, refusesForms = {} } = declared
-  const replies: Record<number, { content?: object }> = problems(...problemsOf(declared, isGet))
-  for (const [status, { schema, ...more }] of Object.entries(refusesForms)) {
-    const problem = replies[Number(status)]
-    const content = { ...problem?.content, [jsonMediaType]: { schema } }
-    replies[Number(status)] = { ...problem, ...more, content }
+  const refusals = problems(problemsOf(declared, isGet))
+  const ofForms = Object.entries(refusesForms).map(([status, { schema, ...more }]) => {
+    const refusal = refusals[Number(status)]
+    return [status, { ...refusal, ...more, content: { ...refusal?.content, [jsonMediaType]: { schema } } }]
+  })
+  return {
+    ...refusals,
+    ...Object.fromEntries(ofForms),
+    [status]: reply,
+    ...(orEmpty && { [orEmpty]: Empty }),
   }
-  return { ...replies, [status]: reply, ...(orEmpty && { [orEmpty]: Empty }) }
 }
 
-function problemsOf(
-  { access, consumes, query, refuses = [], ...rest }: Declared,
-  isGet: boolean,
-): ErrorCode[] {
-  const takesJson = consumes === undefined || consumes.includes(jsonMediaType)
+function problemsOf({ access, consumes, query, ...rest }: Declared, isGet: boolean): ErrorCode[] {
   // Staff and services may not give unknown parameters.
   const readsQuery = query !== undefined || access === 'staff' || access === 'service'
-  const found: readonly ErrorCode[] = [
-    ...(isGet ? (readsQuery ? (['invalid-request'] as const) : []) : bodyProblems),
-    ...(isOpen(access) ? [] : tokenProblems),
-    ...(access === 'public' ? [] : (['forbidden'] as const)),
-    ...(rest.provedWithinMs === undefined ? [] : (['recent-sign-in-required'] as const)),
-    ...refuses,
-  ]
-  return found.filter((code) => takesJson || code !== 'malformed-json')
+  const takesJson = consumes === undefined || consumes.includes(jsonMediaType)
+  const codes: ErrorCode[] = []
+  if (!isGet) codes.push(...bodyProblems.filter((code) => takesJson || code !== 'malformed-json'))
+  else if (readsQuery) codes.push('invalid-request')
+  if (!isOpen(access)) codes.push(...tokenProblems)
+  if (access !== 'public') codes.push('forbidden')
+  if (rest.provedWithinMs !== undefined) codes.push('recent-sign-in-required')
+  return [...codes, ...(rest.refuses ?? [])]
 }
 
 /** Await this, so that operations are in the document in their order. */

@@ -74,35 +74,18 @@ const commonProblems = [
   'unavailable',
 ] as const satisfies ErrorCode[]
 
-type StatusOf<Code extends ErrorCode> = (typeof errorKinds)[Code]['status']
-
 interface ProblemReply {
   readonly description: string
-  readonly content: {
-    readonly [problemMediaType]: {
-      readonly schema: typeof Problem
-    }
-  }
+  readonly content: Readonly<Record<string, object>>
 }
 
-type Problems<Code extends ErrorCode> = Record<StatusOf<Code | (typeof commonProblems)[number]>, ProblemReply>
-
 /** Replies for these codes and the common ones, grouped by status. */
-export function problems<Code extends ErrorCode = never>(...codes: Code[]): Problems<Code> {
-  const byStatus = new Map<number, ErrorCode[]>()
-  for (const code of [...codes, ...commonProblems]) {
-    const { status } = errorKinds[code]
-    byStatus.set(status, [...(byStatus.get(status) ?? []), code])
-  }
-  return Object.fromEntries(
-    [...byStatus].map(([status, list]) => [
-      status,
-      {
-        description: list.map((code) => `\`${code}\``).join(', '),
-        content: { [problemMediaType]: { schema: Problem } },
-      },
-    ]),
-  ) as Problems<Code>
+export function problems(codes: readonly ErrorCode[]): Record<number, ProblemReply> {
+  const replies: Record<number, ProblemReply> = {}
+  const content = { [problemMediaType]: { schema: Problem } }
+  for (const [status, list] of Map.groupBy([...codes, ...commonProblems], (code) => errorKinds[code].status))
+    replies[status] = { description: list.map((code) => `\`${code}\``).join(', '), content }
+  return replies
 }
 
 /** Further problems of calls with a body. */
@@ -119,19 +102,4 @@ export const tokenProblems = [
   'unauthenticated',
   'invalid-token',
   'session-ended',
-] as const satisfies ErrorCode[]
-
-/** Problems of changes that need a recent proof of who the caller is. */
-export const provenChangeProblems = [
-  ...bodyProblems,
-  ...tokenProblems,
-  'forbidden',
-  'recent-sign-in-required',
-] as const satisfies ErrorCode[]
-
-/** Problems of reading what only staff may read; an unknown parameter is one of them (access.ts). */
-export const staffReadProblems = [
-  'invalid-request',
-  ...tokenProblems,
-  'forbidden',
 ] as const satisfies ErrorCode[]
