@@ -141,7 +141,6 @@ export function isNumberedClass(header: string): boolean {
 }
 
 export interface Columns {
-  /** Position of each field that was found. */
   readonly at: ReadonlyMap<Field, number>
   /** Fields that two columns could be, with their positions. */
   readonly unclear: ReadonlyMap<Field, readonly number[]>

@@ -14,7 +14,6 @@ const withoutResult =
 const failedFormula =
   'This is a spreadsheet error, not a value. Correct the formula, and save the list again.'
 
-/** Repeated spaces, line breaks, no-break spaces. */
 const unusualSpace = /\s\s|[^\S ]/
 
 function oneSpaced(text: string): string {
@@ -23,7 +22,6 @@ function oneSpaced(text: string): string {
 }
 
 export interface CellColumns<Column extends string> {
-  /** The file, and the sheet. */
   readonly place: string
   readonly headers: readonly string[]
   readonly at: ReadonlyMap<Column, number>
@@ -64,7 +62,6 @@ export class Cells<Column extends string> {
     return this.#columns.at.keys().every((column) => this.#cell(column) === other.#cell(column))
   }
 
-  /** As one key. */
   joined(columns: readonly Column[]): string {
     return columns.map((column) => this.#row.cells[this.#columns.at.get(column) ?? -1] ?? '').join('\0')
   }

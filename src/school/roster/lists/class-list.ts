@@ -46,7 +46,6 @@ interface ClassAndDays {
   readonly days: Days
 }
 
-/** An example. */
 const days = '2026-09-01..2027-01-31'
 const names: readonly Field[] = ['name', 'firstName', 'lastName', 'secondLastName']
 const studentFields: readonly Field[] = [...names, 'number', 'email', 'year']
@@ -143,7 +142,6 @@ class ClassListReader {
     return 'refused'
   }
 
-  /** Rows about the same student must agree. */
   #agrees(
     known: Student,
     { name, number, email, year }: Pick<Student, 'name' | 'number' | 'email' | 'year'>,
@@ -225,7 +223,6 @@ class ClassListReader {
     return { id, key, days }
   }
 
-  /** Once for each term, not for each row. */
   #noTerm(name: string, row: RowReader): null {
     if (this.#told.has(name)) return null
     this.#told.add(name)
@@ -313,7 +310,6 @@ function tellRepeated(first: RowReader, row: RowReader): void {
 const nameText = ({ given, family }: PersonName) => `${given} ${family}`.trim()
 const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
 
-/** A row of a class list. */
 class RowReader extends Cells<Field> {
   readonly #table: Table
 

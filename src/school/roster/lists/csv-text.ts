@@ -8,7 +8,6 @@ import { cellCharactersMax, columnsMax, type Row, tooManyColumns } from './sheet
 const separators = [',', ';', '\t', '|'] as const
 const rowsLookedAt = 20
 
-/** Skips blank rows. */
 export function* csvRows(file: string, text: string): Generator<Row> {
   const marked = /^sep=(.)\r?\n/i.exec(text)
   const separator = marked ? marked[1]! : separatorOf(file, text)

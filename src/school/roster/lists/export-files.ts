@@ -42,7 +42,6 @@ export class ExportFiles {
     return (await this.#table(name))?.columns.at.has(column) ?? false
   }
 
-  /** Reports missing files. */
   needs(...names: readonly string[]): boolean {
     for (const name of names)
       if (!this.has(name)) {
@@ -61,7 +60,6 @@ export class ExportFiles {
     }
   }
 
-  /** The order of day and month in these columns of a file. */
   async dayOrderOf(name: string, ...columns: readonly string[]): Promise<DayOrder | null> {
     const texts: string[] = []
     for await (const row of this.rows(name)) for (const column of columns) texts.push(row.text(column))

@@ -45,7 +45,6 @@ export interface MakeSetOptions extends ListOptions {
 
 export interface MadeSet {
   readonly kind: 'class list' | 'Canvas export' | 'School Data Sync files'
-  /** How each class list was understood. */
   readonly tables: readonly ShownTable[]
   readonly findings: readonly Finding[]
   /** null: there are errors, and no set was written. */
@@ -135,7 +134,6 @@ class SetMaker {
     }
   }
 
-  /** A zip or a folder, or the one sheet of a CSV file. */
   async #open({ path, name = basename(path) }: ListFile): Promise<Archive | Sheet> {
     const start = await startOf(path)
     if (start === null || start.startsWith('PK')) {

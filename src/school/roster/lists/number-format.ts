@@ -2,7 +2,6 @@
 
 /** Excel keeps fifteen digits; more would be made up. */
 const digitsMax = 15
-/** As in Excel. */
 export const formatCharactersMax = 255
 const daySeconds = 24 * 60 * 60
 

@@ -7,7 +7,6 @@ import type { DayOrder } from './day-text.ts'
 import { type ExportFiles, type ExportRow, emailIn, tellSkipped } from './export-files.ts'
 import { idOf, type SetContent, type SetPerson, type SetTerm } from './set.ts'
 
-/** What is read, how, and into what. */
 export interface Reading {
   readonly files: ExportFiles
   readonly options: ListOptions

@@ -52,7 +52,6 @@ export interface SetEnrolment extends Days {
 
 const noDays: Days = { start: '', end: '' }
 
-/** All by sourcedId. */
 export class SetContent {
   readonly orgs = new Map<string, string>()
   readonly terms = new Map<string, SetTerm>()
@@ -110,7 +109,6 @@ export function slug(text: string): string {
 
 type CsvLines = [name: string, lines: Iterable<string>]
 
-/** The files of the set. */
 export function* filesOf(content: SetContent): Generator<CsvLines> {
   const names = ['academicSessions', 'classes', 'courses', 'enrollments', 'orgs', 'users']
   yield [

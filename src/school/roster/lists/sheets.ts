@@ -14,7 +14,6 @@ export function tooManyColumns(file: string, line: number): FatalFinding {
 }
 
 export interface Row {
-  /** As an editor or Excel counts. */
   readonly line: number
   readonly cells: readonly string[]
 }
@@ -27,7 +26,6 @@ export interface Sheet {
   readonly rows: Iterable<Row> | AsyncIterable<Row>
 }
 
-/** For findings and people. */
 export function placeOf({ file, sheet }: Pick<Sheet, 'file' | 'sheet'>): string {
   return sheet === null ? file : `${file}, sheet ${sheet}`
 }

@@ -158,7 +158,6 @@ function withClasses(
   }
 }
 
-/** The columns whose cells are empty or crosses. */
 function columnsOfMarks(rows: readonly Row[]): Set<number> {
   const found = new Set<number>()
   const others = new Set<number>()
@@ -218,7 +217,6 @@ const shownCell = (cell = '') =>
     .flatMap((line) => line.trim() || [])
     .join('; ')
 
-/** Problems with the columns. */
 export function columnFindings(table: Table, mapping: Mapping): CodedFinding[] {
   const { headers, columns, headerLine } = table
   const findings: CodedFinding[] = []

@@ -7,7 +7,6 @@ import { createHash, type Hash } from 'node:crypto'
 import { createReadStream, type Dirent } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
-import { Readable } from 'node:stream'
 import { crc32 } from 'node:zlib'
 import { type Entry, getFileNameLowLevel, openPromise, validateFileName, type ZipFile } from 'yauzl'
 import { UsageError } from '../../../errors.ts'
@@ -28,6 +27,8 @@ export interface Contents {
 
 const startOctets = 4096
 
+export type Octets = AsyncIterable<Buffer>
+
 export interface Archive {
   readonly name: string
   /** Hash of the zip, or of the folder's CSV files (names and contents) sorted by name. */
@@ -36,8 +37,8 @@ export interface Archive {
   readonly findings: readonly CodedFinding[]
   /** Files in subfolders include their path. */
   readonly names: readonly string[]
-  /** Throws a FatalFinding, or the stream fails with one, when the file is too large or damaged. */
-  open(name: string): Promise<Readable>
+  /** Throws a FatalFinding, at once or while it is read, when the file is too large or damaged. */
+  open(name: string): Promise<Octets>
   /** The first octets of a file; none if it cannot be read. */
   start(name: string): Promise<Buffer>
   close(): void
@@ -105,13 +106,12 @@ async function openFolder(path: string, octetsMax: number, contents: Contents): 
     findings,
     names: files,
     // A file may grow while it is read.
-    open: async (file) => streamOf(budget.count(createReadStream(join(path, file)), file)),
+    open: async (file) => budget.count(createReadStream(join(path, file)), file),
     start: (file) => startOf(createReadStream(join(path, file), { end: startOctets - 1 })),
     close() {},
   }
 }
 
-/** The CSV files one folder further down. */
 async function csvBelow(path: string, entries: readonly Dirent[]): Promise<string[]> {
   const folders = entries.filter((entry) => entry.isDirectory() && !isJunk(entry.name))
   const names = await Promise.all(
@@ -123,7 +123,7 @@ async function csvBelow(path: string, entries: readonly Dirent[]): Promise<strin
   return names.flat().sort()
 }
 
-async function startOf(stream: Readable): Promise<Buffer> {
+async function startOf(stream: Octets | []): Promise<Buffer> {
   const chunks: Buffer[] = []
   let octets = 0
   try {
@@ -187,10 +187,7 @@ async function openZip(path: string, octetsMax: number, contents: Contents): Pro
     findings,
     names: refused ? [] : [...entries.keys()],
     open: (file) => unpack(zip!, entries.get(file)!, file, budget),
-    start: async (file) => {
-      const stream = await zip!.openReadStreamPromise(entries.get(file)!).catch(() => Readable.from([]))
-      return startOf(stream)
-    },
+    start: async (file) => startOf(await zip!.openReadStreamPromise(entries.get(file)!).catch(() => [])),
     close: () => zip?.close(),
   }
 }
@@ -239,7 +236,6 @@ function commonFolder(paths: readonly string[]): string {
   return folder
 }
 
-/** Checks that need only the headers. */
 function early(entries: ReadonlyMap<string, Entry>, name: string, octetsMax: number): CodedFinding[] {
   const findings: CodedFinding[] = []
   let unpacked = 0
@@ -253,14 +249,12 @@ function early(entries: ReadonlyMap<string, Entry>, name: string, octetsMax: num
   return findings
 }
 
-async function unpack(zip: ZipFile, entry: Entry, file: string, budget: Budget): Promise<Readable> {
+async function unpack(zip: ZipFile, entry: Entry, file: string, budget: Budget): Promise<Octets> {
   const packed = await zip.openReadStreamPromise(entry).catch((error) => {
     throw new FatalFinding(damaged(file), error)
   })
-  return streamOf(checked(budget.count(packed, file), entry, file))
+  return checked(budget.count(packed, file), entry, file)
 }
-
-const streamOf = (chunks: AsyncIterable<Buffer>) => Readable.from(chunks, { objectMode: false })
 
 /** How many octets may still be read, of all files. */
 class Budget {
@@ -272,7 +266,7 @@ class Budget {
     this.#left = octetsMax
   }
 
-  async *count(chunks: AsyncIterable<Buffer>, file: string): AsyncGenerator<Buffer> {
+  async *count(chunks: Octets, file: string): AsyncGenerator<Buffer> {
     for await (const chunk of chunks) {
       this.#left -= chunk.length
       if (this.#left < 0) throw new FatalFinding(tooLarge(file, this.#octetsMax))
@@ -281,7 +275,7 @@ class Budget {
   }
 }
 
-async function* checked(chunks: AsyncIterable<Buffer>, entry: Entry, file: string): AsyncGenerator<Buffer> {
+async function* checked(chunks: Octets, entry: Entry, file: string): AsyncGenerator<Buffer> {
   let octets = 0
   let checksum = 0
   try {

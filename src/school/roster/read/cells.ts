@@ -61,7 +61,6 @@ export class Cells {
     return this.#failed
   }
 
-  /** Trimmed; empty if the cell is empty or the column is missing. */
   raw(column: string): string {
     const at = this.#options.columns.get(column)
     const text = at === undefined ? '' : trimmed(this.#cells[at]!)
@@ -113,7 +112,6 @@ export class Cells {
     return id
   }
 
-  /** An id that people see. */
   code(column: string): string | null {
     const id = this.id(column)
     if (id !== null) values.warnIfDamaged(id, this.#tell)
@@ -139,7 +137,6 @@ export class Cells {
     return [start, end]
   }
 
-  /** Epoch milliseconds. */
   dateTime(column: string, severity: Finding['severity']): number | null {
     return this.#parsed(column, (text, tell) => values.parseDateTime(text, severity, tell))
   }

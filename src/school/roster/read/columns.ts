@@ -7,11 +7,9 @@ import type { ClassKind, Kind } from '../records.ts'
 export type Version = '1.1' | '1.2'
 
 export interface FileColumns {
-  /** Every column of the standard, in order. */
   readonly all: readonly string[]
   /** Columns that must exist, and be filled except in rows with status tobedeleted. */
   readonly needed: readonly string[]
-  /** Required columns whose cells may be empty. */
   readonly mayBeEmpty: readonly string[]
   /**
    * Optional columns that Chiron reads. If one is missing and another column looks like a misspelling of it, that is an
@@ -92,7 +90,6 @@ export const manifestColumns: FileColumns = {
 }
 
 export interface DataFile {
-  /** As the standard spells it, without `.csv`. */
   readonly name: string
   /** null: only the form is checked. */
   readonly kind: Kind | null
@@ -105,7 +102,6 @@ export interface DataFile {
 const inBoth = (file: FileColumns) => ({ '1.1': file, '1.2': file })
 const inNewer = (file: FileColumns) => ({ '1.1': undefined, '1.2': file })
 
-/** In reading order. */
 export const dataFiles: readonly DataFile[] = [
   { name: 'orgs', kind: 'org', vital: false, columns: inBoth(orgs) },
   { name: 'academicSessions', kind: 'term', vital: false, columns: inBoth(academicSessions) },
@@ -117,7 +113,6 @@ export const dataFiles: readonly DataFile[] = [
   { name: 'enrollments', kind: 'enrolment', vital: true, columns: inBoth(enrollments) },
 ]
 
-/** Files of the standard, in either version, that Chiron does not use. */
 export const ignoredFiles = words(
   'categories classResources courseResources demographics lineItemLearningObjectiveIds lineItems lineItemScoreScales resources resultLearningObjectiveIds results resultScoreScales scoreScales userResources',
 )

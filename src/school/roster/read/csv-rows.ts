@@ -19,7 +19,6 @@ export interface RowTaker {
 
 export class RowCutter {
   readonly #taker: RowTaker
-  /** What follows the last line break. */
   #rest: Buffer = Buffer.alloc(0)
   /** A row with a quote that is not closed yet. */
   #open = ''

@@ -3,17 +3,17 @@
  * the cells mean is checked elsewhere. Rows carry the line they start on, as an editor counts. The file is read in one
  * pass, so its size does not matter.
  */
-import type { Readable } from 'node:stream'
 import { bare } from '../../../platform/lib/nearest.ts'
 import { aboutFile, type CodedFinding, type FindingCode, shown } from '../findings.ts'
 import type { Finding } from '../records.ts'
+import type { Octets } from './archive.ts'
 import type { FileColumns } from './columns.ts'
 import { type BadRow, RowCutter, type RowTaker } from './csv-rows.ts'
 import { type Columns, resolveHeader } from './header.ts'
 
 export interface CsvFile {
   readonly name: string
-  readonly source: Readable
+  readonly source: Octets
   readonly columns: FileColumns
   /** Columns of the other version: recognised but ignored. */
   readonly foreign: readonly string[]
@@ -75,7 +75,7 @@ class CsvReader implements RowTaker {
     return Array.isArray(this.#header) && this.#isWhole
   }
 
-  async *#withoutStartMark(source: AsyncIterable<Buffer>) {
+  async *#withoutStartMark(source: Octets) {
     let start: Buffer | null = Buffer.alloc(0)
     let endsInReturn = false
     for await (const piece of source) {
@@ -111,7 +111,7 @@ class CsvReader implements RowTaker {
   }
 
   /** Leaves out a Ctrl-Z at the end, with which old programs mark it. */
-  async *#withoutEndMark(chunks: AsyncIterable<Buffer>) {
+  async *#withoutEndMark(chunks: Octets) {
     let held: Buffer = Buffer.alloc(0)
     for await (const chunk of chunks) {
       const all = held.length === 0 ? chunk : Buffer.concat([held, chunk])
@@ -162,7 +162,6 @@ class CsvReader implements RowTaker {
     this.#taker.bad(text.split(',').map((cell) => cell.replaceAll('"', '')))
   }
 
-  /** What looked like a footer is a row, because another row follows. */
   #rejectFooter(): void {
     if (this.#footer === null) return
     const { cells, line } = this.#footer

@@ -33,7 +33,6 @@ function makeSet(path: string): string {
   return `chiron roster from-list ${quoted} --out set.zip`
 }
 
-/** The rest of a sentence. */
 const useList = (path: string) =>
   `upload it in the console as it is, or make a roster of it: ${makeSet(path)}`
 
@@ -73,7 +72,6 @@ function otherThanZip(start: Buffer, path: string): string | null {
   return otherThanSet(cells, path)
 }
 
-/** A single CSV file. */
 function otherThanSet(cells: readonly string[], path: string): string {
   const header = cells.map(bare)
   if (header.includes('sourcedid') || header.includes('propertyname'))
@@ -173,7 +171,6 @@ function setsIn(names: readonly string[]): string[] {
   return (sets.length > 0 ? sets : [...counts]).map(([folder]) => folder)
 }
 
-/** There is no set, but perhaps something that contains one. */
 function otherInside(names: readonly string[], path: string): string | null {
   const archives = names.filter((name) => archiveName.test(name))
   if (archives.length === 1)

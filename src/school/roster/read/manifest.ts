@@ -17,7 +17,6 @@ export interface Said {
 export interface Manifest {
   /** null: missing or refused. */
   readonly version: Version | null
-  /** Where it says so; null if it does not. */
   readonly versionAt: { readonly line: number; readonly value: string } | null
   /** By file name in lower case, without `.csv`. */
   readonly modes: ReadonlyMap<string, Said>

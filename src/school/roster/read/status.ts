@@ -28,7 +28,6 @@ export class StatusReader {
   #file = new RowForms()
   #firstUndatedLine: number | null = null
 
-  /** Whether the row deletes its record. */
   isDeleted(cells: Cells, mode: Mode | null): boolean {
     const hasStatus = cells.raw('status') !== ''
     const hasDate = cells.raw('dateLastModified') !== ''

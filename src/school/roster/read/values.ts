@@ -30,7 +30,6 @@ export function parseText(text: string, tell: Tell): string | null {
 /** What a spreadsheet shows in place of a value that it could not work out. */
 const spreadsheetError = /^#(?:REF!|N\/A|VALUE!|NAME\?|DIV\/0!|NULL!|NUM!|SPILL!|CALC!)$/i
 
-/** Whether there is one, which is told. */
 export function isSpreadsheetError(text: string, severity: 'error' | 'warning', tell: Tell): boolean {
   if (!text.startsWith('#') || !spreadsheetError.test(text)) return false
   const message =
@@ -194,7 +193,6 @@ function parseExtension(text: string, version: Version, tell: Tell): string | nu
   return `ext:${value.slice(4)}`
 }
 
-/** Splits a cell with comma-separated values. */
 export function splitList(text: string): string[] {
   if (!text.includes(',')) return [text]
   return text.split(',').flatMap((item) => item.trim() || [])
