@@ -56,53 +56,37 @@ export class FetchError extends UsageError {}
 export class Patience {
   readonly #limits: Limits
   readonly #end = new AbortController()
+  readonly #ended = Promise.withResolvers<never>()
   readonly #total: NodeJS.Timeout
-  #silence: NodeJS.Timeout
+  readonly #silence: NodeJS.Timeout
 
   constructor(limits: Limits) {
     this.#limits = limits
-    this.#total = this.#after(
-      limits.totalMs,
-      `the download took longer than ${limits.totalMs / minute} minutes`,
-    )
-    this.#silence = this.#afterSilence()
+    const { totalMs, silenceMs } = limits
+    this.#total = this.#after(totalMs, `the download took longer than ${totalMs / minute} minutes`)
+    this.#silence = this.#after(silenceMs, `the server did not answer within ${silenceMs / second} seconds`)
+    this.#ended.promise.catch(() => {})
+    this.signal.addEventListener('abort', () => this.#ended.reject(this.signal.reason))
   }
 
   get signal(): AbortSignal {
     return this.#end.signal
   }
 
-  /** Something has come. */
-  renew(): void {
-    clearTimeout(this.#silence)
-    this.#silence = this.#afterSilence()
-  }
-
   /** Waits for one answer; fails when the patience ends, even if the answer never comes. */
-  async for<T>(answer: Promise<T>): Promise<T> {
-    this.renew()
-    answer.catch(() => {})
-    let stop = () => {}
-    const ended = new Promise<never>((_, reject) => {
-      stop = () => reject(this.signal.reason)
-      this.signal.addEventListener('abort', stop, { once: true })
-    })
-    try {
-      this.signal.throwIfAborted()
-      return await Promise.race([answer, ended])
-    } finally {
-      this.signal.removeEventListener('abort', stop)
-    }
+  for<T>(answer: Promise<T>): Promise<T> {
+    this.#silence.refresh()
+    return Promise.race([this.#ended.promise, answer])
   }
 
   /** Writes a file as it comes. Returns its size. */
   async save(stream: Readable, path: string): Promise<number> {
     const { bytesMax } = this.#limits
-    const renew = () => this.renew()
+    const silence = this.#silence
     let bytes = 0
     async function* counted(chunks: AsyncIterable<Buffer>) {
       for await (const chunk of chunks) {
-        renew()
+        silence.refresh()
         bytes += chunk.length
         if (bytes > bytesMax) throw tooLarge(bytesMax)
         yield chunk
@@ -119,11 +103,6 @@ export class Patience {
   over(): void {
     clearTimeout(this.#total)
     clearTimeout(this.#silence)
-  }
-
-  #afterSilence(): NodeJS.Timeout {
-    const { silenceMs } = this.#limits
-    return this.#after(silenceMs, `the server did not answer within ${silenceMs / second} seconds`)
   }
 
   #after(ms: number, why: string): NodeJS.Timeout {

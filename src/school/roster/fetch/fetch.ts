@@ -7,7 +7,7 @@
  * has no newer file for `maxAgeDays` is reported too (`overdue`): its export may have stopped.
  */
 import { createHash } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtempDisposable } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { AppError, UsageError } from '../../../errors.ts'
@@ -15,7 +15,6 @@ import { queueReport } from '../../../messages/mail/outbox.ts'
 import type { Db } from '../../../platform/db/db.ts'
 import type { By } from '../../../platform/lib/by.ts'
 import { type Clock, day, localTime } from '../../../platform/lib/clock.ts'
-
 import { reasonOf } from '../../../platform/lib/reason.ts'
 import type { Secrets } from '../../../platform/lib/secret.ts'
 import { visible } from '../../../platform/lib/visible.ts'
@@ -55,7 +54,7 @@ export interface Fetched {
   readonly mailIds: readonly string[]
 }
 
-type Outcome = Omit<Fetched, 'details' | 'mailIds' | 'isToldToday'> & {
+type Outcome = Pick<Fetched, 'outcome' | 'message' | 'exitCode' | 'generation' | 'plan'> & {
   /** The set that need not be fetched again. */
   readonly done?: Pick<FetchRow, 'mark' | 'sha256' | 'file_name' | 'done_at'>
 }
@@ -141,27 +140,22 @@ export class RosterFetch {
     const last = options.again ? null : known
     let fileAt = known?.file_at ?? null
     try {
-      return await inScratchFolder(async (folder) => {
-        const { limits = usualLimits, source } = this.#deps
-        const arrival = await take(source, { known: last?.mark ?? null, folder, limits })
-        if (!arrival) return { ...this.#nothingNewer(last!, null), fileAt }
-        const plan = await this.#deps.roster.plan(arrival.path, { ...options.plan, name: arrival.name })
-        await arrival.verify()
-        const isSame = arrival.mark === null && known?.sha256 === plan.file.sha256
-        if (!isSame) fileAt = this.#writtenAt(arrival)
-        return { ...(await this.#import(arrival, plan, last, options)), fileAt }
-      })
+      const { limits = usualLimits, source, roster, clock } = this.#deps
+      await using folder = await mkdtempDisposable(join(tmpdir(), 'chiron-roster-'))
+      const arrival = await take(source, { known: last?.mark ?? null, folder: folder.path, limits })
+      if (!arrival) return { ...this.#nothingNewer(last!, null), fileAt }
+      const plan = await roster.plan(arrival.path, { ...options.plan, name: arrival.name })
+      await arrival.verify()
+      const isSame = arrival.mark === null && known?.sha256 === plan.file.sha256
+      // The clock of the source may be ahead of ours.
+      const now = clock.now()
+      if (!isSame) fileAt = Math.min(arrival.writtenAt ?? now, now)
+      return { ...(await this.#import(arrival, plan, last, options)), fileAt }
     } catch (error) {
       // Without the store nothing can be noted, and no mail queued.
       if (error instanceof AppError) throw error
       return { ...this.#failed(error), fileAt }
     }
-  }
-
-  /** The clock of the source may be ahead of ours. */
-  #writtenAt({ writtenAt }: Arrival): number {
-    const now = this.#deps.clock.now()
-    return Math.min(writtenAt ?? now, now)
   }
 
   #withSilence(tried: Tried): Tried {
@@ -188,38 +182,29 @@ export class RosterFetch {
     if (last?.sha256 === sha256)
       return { ...this.#nothingNewer(last, plan), done: { ...done, done_at: last.done_at } }
     await onPlan?.(plan)
-    if (isRefused(plan)) return stopped('refused', 'the file has errors and cannot be imported', plan)
+    if (isRefused(plan))
+      return ended('refused', 'the file has errors and cannot be imported', plan, exitCodes.refused)
     const held = openHolds(plan.holds, allow)
-    if (held.length > 0) return stopped('held', `the import is held: ${held.join(', ')}`, plan)
+    if (held.length > 0) return ended('held', `the import is held: ${held.join(', ')}`, plan, exitCodes.held)
     const generation = await roster.import(plan, { allow, by }, onProgress)
-    if (generation === null) return { ...unchanged('the roster already matches the file', plan), done }
-    const message = `the roster is now number ${generation}`
-    return { outcome: 'imported', message, exitCode: 0, generation, plan, done }
+    if (generation === null)
+      return { ...ended('unchanged', 'the roster already matches the file', plan), done }
+    return { ...ended('imported', `the roster is now number ${generation}`, plan), generation, done }
   }
 
   #nothingNewer({ file_name, done_at }: FetchRow, plan: Plan | null): Outcome {
     const at = localTime(done_at!, this.#deps.timeZone)
-    return unchanged(`there is nothing newer than ${file_name}, fetched ${at}`, plan)
+    return ended('unchanged', `there is nothing newer than ${file_name}, fetched ${at}`, plan)
   }
 
   #failed(error: unknown): Outcome {
     if (error instanceof RosterError && exitCodes[error.failure] === exitCodes.busy)
-      return stopped('busy', error.message, null)
-    const exitCode = error instanceof UsageError ? error.exitCode : 1
-    const why = error instanceof UsageError ? error.message : reasonOf(error)
+      return ended('busy', error.message, null, exitCodes.busy)
+    const [why, exitCode] =
+      error instanceof UsageError ? [error.message, error.exitCode] : [reasonOf(error), 1]
     // A server may have said anything.
     const said = visible(why).slice(0, whyCharactersMax)
-    const message = `nothing was fetched from ${placeOf(this.#deps.source)}: ${said}`
-    return { outcome: 'failed', message, exitCode, generation: null, plan: null }
-  }
-}
-
-async function inScratchFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
-  const folder = await mkdtemp(join(tmpdir(), 'chiron-roster-'))
-  try {
-    return await work(folder)
-  } finally {
-    await rm(folder, { recursive: true, force: true })
+    return ended('failed', `nothing was fetched from ${placeOf(this.#deps.source)}: ${said}`, null, exitCode)
   }
 }
 
@@ -228,10 +213,6 @@ function take(source: RosterSource, wanted: Wanted): Promise<Arrival | null> {
   return source.kind === 'web' ? takeFromWeb(source, wanted) : takeFromSftp(source, wanted)
 }
 
-function unchanged(message: string, plan: Plan | null): Outcome {
-  return { outcome: 'unchanged', message, exitCode: 0, generation: null, plan }
-}
-
-function stopped(outcome: 'held' | 'refused' | 'busy', message: string, plan: Plan | null): Outcome {
-  return { outcome, message, exitCode: exitCodes[outcome], generation: null, plan }
+function ended(outcome: FetchOutcome, message: string, plan: Plan | null, exitCode = 0): Outcome {
+  return { outcome, message, plan, exitCode, generation: null }
 }

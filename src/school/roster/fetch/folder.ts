@@ -3,46 +3,25 @@ import { readdir, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { FolderSource } from '../source.ts'
 import { type Arrival, FetchError, type Wanted } from './arrival.ts'
-import {
-  atRest,
-  changedAt,
-  changedMeanwhile,
-  type Entry,
-  entryOf,
-  type FoundSet,
-  markOf,
-  newestSet,
-} from './newest.ts'
+import { type Entry, entryOf, newestOf } from './newest.ts'
 
-export async function takeFromFolder(
-  { path }: FolderSource,
-  { known, limits }: Wanted,
-): Promise<Arrival | null> {
-  const { folder, names } = await contentOf(path)
-  const look = async (): Promise<FoundSet> => {
-    const found = newestSet(await entriesOf(folder, names ?? (await readdir(folder))))
-    if (!found) throw new FetchError('it contains neither a zip nor a CSV file')
-    return found
-  }
-  const found = await atRest(look, limits)
-  const mark = markOf(found)
-  if (mark === known) return null
+export async function takeFromFolder({ path }: FolderSource, wanted: Wanted): Promise<Arrival | null> {
+  const isFile = await isFileAt(path)
+  const folder = isFile ? dirname(path) : path
+  const names = async () => (isFile ? [basename(path)] : readdir(folder))
+  const newest = await newestOf(async () => entriesOf(folder, await names()), wanted)
+  if (newest === null) return null
+  const { zip, mark, writtenAt, verify } = newest
   return {
-    path: found.zip === null ? folder : join(folder, found.zip),
-    name: found.zip ?? basename(resolve(folder)),
-    mark,
-    writtenAt: changedAt(found),
-    async verify() {
-      if (markOf(await look()) !== mark) throw changedMeanwhile()
-    },
+    path: zip === null ? folder : join(folder, zip),
+    name: zip ?? basename(resolve(folder)),
+    ...{ mark, writtenAt, verify },
   }
 }
 
-/** `names`: the one file, if the source is a file. */
-async function contentOf(path: string): Promise<{ folder: string; names: string[] | null }> {
+async function isFileAt(path: string): Promise<boolean> {
   try {
-    const isFile = (await stat(path)).isFile()
-    return isFile ? { folder: dirname(path), names: [basename(path)] } : { folder: path, names: null }
+    return (await stat(path)).isFile()
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     throw new FetchError('the folder does not exist')

@@ -1,6 +1,7 @@
 /** Which of the files in a folder, here or on a server, is the newest set, and whether it is complete. */
+import { setTimeout as pause } from 'node:timers/promises'
 import { systemClock } from '../../../platform/lib/clock.ts'
-import { FetchError, type Limits } from './arrival.ts'
+import { type Arrival, FetchError, type Limits, type Wanted } from './arrival.ts'
 
 export interface Entry {
   readonly name: string
@@ -38,9 +39,9 @@ export function newestSet(entries: readonly Entry[]): FoundSet | null {
   return newest
 }
 
-export const changedAt = ({ files }: FoundSet) => Math.max(...files.map((file) => file.changedAt))
+const changedAt = ({ files }: FoundSet) => Math.max(...files.map((file) => file.changedAt))
 
-export function markOf({ files }: FoundSet): string {
+function markOf({ files }: FoundSet): string {
   return JSON.stringify(files.map(({ name, bytes, changedAt: at }) => [name, bytes, at]))
 }
 
@@ -53,10 +54,7 @@ export interface Time {
   pause(ms: number): Promise<void>
 }
 
-const realTime: Time = {
-  ...systemClock,
-  pause: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
-}
+const realTime: Time = { ...systemClock, pause: (ms) => pause(ms) }
 
 /** Waits until nobody has written to the newest set for a while: somebody may be uploading it. */
 export async function atRest(
@@ -77,6 +75,31 @@ export async function atRest(
     found = next
   }
   return found
+}
+
+export interface Newest extends FoundSet, Pick<Arrival, 'mark' | 'writtenAt' | 'verify'> {}
+
+/** The newest set of a folder, once nobody writes to it; null if it is the known one. */
+export async function newestOf(
+  entries: () => Promise<readonly Entry[]>,
+  { known, limits }: Wanted,
+): Promise<Newest | null> {
+  const look = async () => {
+    const found = newestSet(await entries())
+    if (!found) throw new FetchError('it contains neither a zip nor a CSV file')
+    return found
+  }
+  const found = await atRest(look, limits)
+  const mark = markOf(found)
+  if (mark === known) return null
+  return {
+    ...found,
+    mark,
+    writtenAt: changedAt(found),
+    async verify() {
+      if (markOf(await look()) !== mark) throw changedMeanwhile()
+    },
+  }
 }
 
 export function changedMeanwhile(): FetchError {

@@ -8,16 +8,7 @@ import Client from 'ssh2-sftp-client'
 import { reasonOf } from '../../../platform/lib/reason.ts'
 import type { SftpSource } from '../source.ts'
 import { type Arrival, FetchError, Patience, tooLarge, type Wanted } from './arrival.ts'
-import {
-  atRest,
-  changedAt,
-  changedMeanwhile,
-  type Entry,
-  entryOf,
-  type FoundSet,
-  markOf,
-  newestSet,
-} from './newest.ts'
+import { changedMeanwhile, type Entry, entryOf, newestOf } from './newest.ts'
 
 export async function takeFromSftp(source: SftpSource, wanted: Wanted): Promise<Arrival | null> {
   const patience = new Patience(wanted.limits)
@@ -83,70 +74,45 @@ function otherKey(shown: string, hostKeys: readonly string[]): FetchError {
 }
 
 async function takeNewest(
-  source: SftpSource,
+  { path }: SftpSource,
   client: Client,
-  { known, folder, limits }: Wanted,
+  wanted: Wanted,
   patience: Patience,
 ): Promise<Arrival | null> {
-  const { directory, only } = await contentOf(source.path, client, patience)
-  const look = async (): Promise<FoundSet> => {
-    const found = newestSet(await entriesOf(directory, only, client, patience))
-    if (!found) throw new FetchError('it contains neither a zip nor a CSV file')
+  const { isFile } = await patience.for(client.stat(path))
+  const directory = isFile ? posix.dirname(path) : path
+  const entryAt = async (name: string) => {
+    const one = await patience.for(client.stat(posix.join(directory, name)))
+    return one.isFile ? [entryOf(name, one.size, one.modifyTime)] : []
+  }
+  const entries = async () => {
+    if (isFile) return entryAt(posix.basename(path))
+    const found: Entry[] = []
+    for (const { type, name, size, modifyTime } of await patience.for(client.list(directory))) {
+      if (type === 'd' || !/\.(zip|csv)$/i.test(name)) continue
+      // Of a link, the list has the size of the link.
+      found.push(...(type === 'l' ? await entryAt(name) : [entryOf(name, size, modifyTime)]))
+    }
     return found
   }
-  const found = await atRest(look, limits)
-  const mark = markOf(found)
-  if (mark === known) return null
-  const bytes = found.files.reduce((sum, file) => sum + file.bytes, 0)
-  if (bytes > limits.bytesMax) throw tooLarge(limits.bytesMax)
-  const target = join(folder, 'set')
+  const newest = await newestOf(entries, wanted)
+  if (newest === null) return null
+  const { zip, files, mark, writtenAt } = newest
+  const { bytesMax } = wanted.limits
+  if (files.reduce((sum, { bytes }) => sum + bytes, 0) > bytesMax) throw tooLarge(bytesMax)
+  const target = join(wanted.folder, 'set')
   mkdirSync(target)
-  for (const { name, bytes: announced } of found.files) {
+  for (const { name, bytes } of files) {
     const stream = client.createReadStream(posix.join(directory, name))
-    const saved = await patience.save(stream, join(target, name))
-    if (saved !== announced) throw changedMeanwhile()
+    if ((await patience.save(stream, join(target, name))) !== bytes) throw changedMeanwhile()
   }
-  if (markOf(await look()) !== mark) throw changedMeanwhile()
+  await newest.verify()
   return {
-    path: found.zip === null ? target : join(target, found.zip),
-    name: found.zip ?? basename(posix.resolve('/', directory)),
-    mark,
-    writtenAt: changedAt(found),
+    path: zip === null ? target : join(target, zip),
+    name: zip ?? basename(posix.resolve('/', directory)),
+    ...{ mark, writtenAt },
     async verify() {},
   }
-}
-
-/** `only`: the one file, if the path is that of a file. */
-async function contentOf(
-  path: string,
-  client: Client,
-  patience: Patience,
-): Promise<{ directory: string; only: string | null }> {
-  const { isFile } = await patience.for(client.stat(path))
-  return isFile
-    ? { directory: posix.dirname(path), only: posix.basename(path) }
-    : { directory: path, only: null }
-}
-
-async function entriesOf(
-  directory: string,
-  only: string | null,
-  client: Client,
-  patience: Patience,
-): Promise<Entry[]> {
-  const stat = async (name: string): Promise<Entry | null> => {
-    const one = await patience.for(client.stat(posix.join(directory, name)))
-    return one.isFile ? entryOf(name, one.size, one.modifyTime) : null
-  }
-  if (only !== null) return [await stat(only)].filter((entry) => entry !== null)
-  const entries: Entry[] = []
-  for (const { type, name, size, modifyTime } of await patience.for(client.list(directory))) {
-    if (type === 'd' || !/\.(zip|csv)$/i.test(name)) continue
-    // Of a link, the list has the size of the link.
-    const entry = type === 'l' ? await stat(name) : entryOf(name, size, modifyTime)
-    if (entry) entries.push(entry)
-  }
-  return entries
 }
 
 function explained(error: unknown): unknown {

@@ -1,7 +1,8 @@
 /** Fetches the zip at an https address, unless the server says that it is the one from last time. */
-import { type IncomingMessage, request as requestPlainly } from 'node:http'
-import { request as requestByTls } from 'node:https'
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
+import { httpClientFor } from '../../../platform/lib/http-client.ts'
 import { isLoopbackHost } from '../../../platform/lib/network.ts'
 import { reasonOf } from '../../../platform/lib/reason.ts'
 import type { WebSource } from '../source.ts'
@@ -75,14 +76,14 @@ const usualHeaders = {
   'User-Agent': 'Chiron',
 }
 
-function ask(url: URL, headers: Record<string, string>, signal: AbortSignal): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    const send = url.protocol === 'https:' ? requestByTls : requestPlainly
-    const request = send(url, { headers, agent: false, signal })
-    request.once('response', resolve)
-    request.on('error', reject)
-    request.end()
-  })
+async function ask(url: URL, headers: Record<string, string>, signal: AbortSignal): Promise<IncomingMessage> {
+  const { request } = await httpClientFor(url)
+  const asked = request(url, { headers, agent: false, signal })
+  const answer = once(asked, 'response')
+  // Errors that come after the answer are errors of its stream, too.
+  asked.on('error', () => {})
+  asked.end()
+  return (await answer)[0]
 }
 
 /** How the server tells versions of the file apart (RFC 9110 §8.8). */

@@ -3,7 +3,7 @@
  * busy for a while and leaves much garbage; the child is started like the command, and its memory ends with it.
  */
 import { type ChildProcess, fork } from 'node:child_process'
-import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import { mkdtempDisposable, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -100,12 +100,8 @@ export class JobProcess {
     if (this.#stopping) throw shuttingDown()
     options.signal?.throwIfAborted()
     await removeLeftovers()
-    const folder = await mkdtemp(join(tmpdir(), `${folderPrefix}${process.pid}-`))
-    try {
-      return await this.#work({ ...this.#settings, job, folder, now: this.#clock.now() }, options)
-    } finally {
-      await rm(folder, { recursive: true, force: true })
-    }
+    await using folder = await mkdtempDisposable(join(tmpdir(), `${folderPrefix}${process.pid}-`))
+    return await this.#work({ ...this.#settings, job, folder: folder.path, now: this.#clock.now() }, options)
   }
 
   async #work(task: Task, { onProgress, signal }: RunOptions): Promise<unknown> {
