@@ -17,7 +17,7 @@ export async function keepFile(db: Db, planId: string, file: Readable): Promise<
   let waiting: Buffer[] = []
   let waitingBytes = 0
   const flush = async () => {
-    await addPart(db, planId, number++, Buffer.concat(waiting))
+    await db.tx([addPart(planId, number++, Buffer.concat(waiting))])
     waiting = []
     waitingBytes = 0
   }

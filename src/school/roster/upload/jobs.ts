@@ -18,6 +18,7 @@ import {
   type Plan,
   type Roster,
   RosterError,
+  type PlanOptions as RosterPlanOptions,
 } from '../roster.ts'
 import { groups } from '../words.ts'
 import { type PlanSummary, planned, refusal } from './planned.ts'
@@ -26,15 +27,12 @@ import { addChanges, finishPlanning, type PlanRow, partsOf, planById } from './s
 const changesPerPage = 100
 const undoChangesMax = 1_000
 
-export interface PlanOptions {
-  readonly mode?: 'bulk' | 'delta'
-  readonly match?: 'number' | 'address'
-  readonly skipBadRowsMax?: number
+export interface PlanOptions extends Pick<RosterPlanOptions, 'mode' | 'match' | 'skipBadRowsMax'> {
   /** It was sent as a CSV file or a workbook, not as a zip. */
   readonly isList?: boolean
   /** The options of class lists. */
   readonly map?: Readonly<Partial<Record<Field, string>>>
-  readonly terms?: readonly string[]
+  readonly terms?: string[]
   readonly dates?: DayOrder
 }
 
@@ -110,7 +108,7 @@ async function plan(planId: string, deps: JobDeps): Promise<undefined> {
     file: { version, rows, modes: [...new Set(Object.values(modes))], missing: [...missing] },
     ...{ badRows, skipsBadRows },
     // A refused file has no plan, only findings.
-    ...(state === 'ready' && { counts, holds, groups: await keepChanges(planId, made, deps) }),
+    ...(state === 'ready' && { counts, holds: [...holds], groups: await keepChanges(planId, made, deps) }),
   }
   const findings = [...(set.list?.findings ?? []), ...made.findings]
   await finishPlanning(db, planId, planned({ state, content, generation, sha256, list }, summary, findings))
@@ -183,11 +181,9 @@ async function setOf(row: PlanRow, { db, folder, schoolName }: JobDeps): Promise
 }
 
 function planOf(row: PlanRow, path: string, { roster, onProgress }: JobDeps): Promise<Plan> {
-  const { mode, match, skipBadRowsMax }: PlanOptions = JSON.parse(row.options)
+  const { isList, map, terms, dates, ...options }: PlanOptions = JSON.parse(row.options)
   return roster.plan(path, {
-    ...(mode && { mode }),
-    ...(match && { match }),
-    ...(skipBadRowsMax !== undefined && { skipBadRowsMax }),
+    ...options,
     name: row.file_name,
     onProgress: (_stage, done, total) => onProgress(done, total),
   })

@@ -19,7 +19,7 @@ export function mappingFrom(texts: readonly string[]): Partial<Record<Field, str
 }
 
 /** From `2026-09-01..2027-01-31` or `Autumn=2026-09-01..2027-01-31`. */
-export function termsFrom(texts: readonly string[]): readonly string[] {
+export function termsFrom(texts: string[]): string[] {
   const days = new TermDays()
   for (const text of texts)
     if (!days.add(text))

@@ -5,14 +5,9 @@ import type { Group } from '../words.ts'
 const findingsMax = 1_000
 
 export interface PlanSummary {
-  readonly file: {
-    readonly version: string | null
-    readonly rows: number | null
-    readonly modes: readonly string[]
-    readonly missing: readonly string[]
-  }
+  readonly file: { version: string | null; rows: number | null; modes: string[]; missing: string[] }
   readonly counts: Plan['counts'] | Record<string, never>
-  readonly holds: readonly Hold[]
+  readonly holds: Hold[]
   readonly badRows: number
   readonly skipsBadRows: boolean
   readonly findings: { readonly errors: number; readonly warnings: number }
@@ -42,24 +37,22 @@ export interface Planned extends Seen {
 
 type About = Omit<Planned, 'summary' | 'findings'>
 
-export function planned(
-  { state, content, generation, sha256, list }: About,
-  summary: Partial<PlanSummary>,
-  findings: readonly Finding[],
-): Planned {
+export function planned(about: About, summary: Partial<PlanSummary>, findings: readonly Finding[]): Planned {
   const errors = findings.filter(({ severity }) => severity === 'error').length
+  const counted = { findings: { errors, warnings: findings.length - errors } }
   const sorted = findings.toSorted((a, b) => a.severity.localeCompare(b.severity))
   return {
-    ...{ state, content, generation, sha256, list },
-    summary: JSON.stringify({
-      ...noSummary,
-      ...summary,
-      findings: { errors, warnings: findings.length - errors },
-    }),
+    ...about,
+    summary: JSON.stringify({ ...noSummary, ...summary, ...counted }),
     findings: JSON.stringify(sorted.slice(0, findingsMax)),
   }
 }
 
 /** Of a file that could not be compared at all. */
-export const refusal = (findings: readonly Finding[], seen: Seen, list: string | null = null): Planned =>
-  planned({ ...seen, state: 'refused', sha256: null, list }, {}, findings)
+export function refusal(
+  findings: readonly Finding[],
+  { content, generation }: Seen,
+  list: string | null = null,
+): Planned {
+  return planned({ state: 'refused', content, generation, sha256: null, list }, {}, findings)
+}

@@ -4,7 +4,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
-import { changeSome, type Db, prune, type Statement, statement } from '../../../platform/db/db.ts'
+import { changeSome, type Db, insertion, prune, type Statement, statement } from '../../../platform/db/db.ts'
 import { lockAll, lockOne } from '../../../platform/db/decision.ts'
 import type { planStates } from '../words.ts'
 import type { Planned } from './planned.ts'
@@ -33,11 +33,11 @@ export interface PlanRow {
   readonly imported_as: number | null
 }
 
-const planColumns =
-  'id, person_id, created_at, expires_at, file_name, options, state, content, generation, sha256, summary, findings, list, busy_until, done, total, failure, imported_as'
+const listedColumns =
+  'id, person_id, created_at, expires_at, file_name, options, state, content, generation, sha256, summary, busy_until, done, total, failure, imported_as'
 
 export function planById(db: Db, id: string): Promise<PlanRow | undefined> {
-  return db.one<PlanRow>(`select ${planColumns} from roster_plan where id = $1`, [id])
+  return db.one<PlanRow>(`select ${listedColumns}, findings, list from roster_plan where id = $1`, [id])
 }
 
 export interface PendingRow extends Omit<PlanRow, 'findings' | 'list'> {
@@ -46,22 +46,12 @@ export interface PendingRow extends Omit<PlanRow, 'findings' | 'list'> {
 
 /** Those that may still be imported or read, newest first. */
 export function pendingPlans(db: Db, now: number): Promise<PendingRow[]> {
-  const columns = planColumns.replace('findings, list, ', '').replaceAll(/\w+/g, 'r.$&')
   return db.all<PendingRow>(
-    `select ${columns}, p.firstname || ' ' || p.lastname as person_name
-     from roster_plan r left join person p on p.id = r.person_id
-     where r.expires_at > $1 and r.state not in ('arriving', 'applied') order by r.created_at desc, r.id`,
+    `select ${listedColumns},
+       (select p.firstname || ' ' || p.lastname from person p where p.id = person_id) as person_name
+     from roster_plan where expires_at > $1 and state not in ('arriving', 'applied') order by created_at desc, id`,
     [now],
   )
-}
-
-export interface NewPlan {
-  readonly id: string
-  readonly personId: string
-  readonly now: number
-  readonly expiresAt: number
-  readonly fileName: string
-  readonly options: string
 }
 
 export type OwnPlan = Pick<PlanRow, 'id' | 'created_at' | 'state'>
@@ -76,25 +66,19 @@ export const lockPlansOf = (personId: string) =>
 export const lockPlan = (id: string) =>
   lockOne<OwnPlan>('plan', 'select id, created_at, state from roster_plan where id = $1', id)
 
-export const addPlan = (plan: NewPlan) =>
-  statement(
-    `insert into roster_plan (id, person_id, created_at, expires_at, file_name, options, state)
-     values ($1, $2, $3, $4, $5, $6, 'arriving')`,
-    plan.id,
-    plan.personId,
-    plan.now,
-    plan.expiresAt,
-    plan.fileName,
-    plan.options,
-  )
+export type NewPlan = Pick<
+  PlanRow,
+  'id' | 'person_id' | 'created_at' | 'expires_at' | 'file_name' | 'options'
+>
 
-export function addPart(db: Db, planId: string, number: number, bytes: Buffer) {
-  return db.run('insert into roster_plan_part (plan_id, number, base64) values ($1, $2, $3)', [
-    planId,
-    number,
-    bytes.toString('base64'),
-  ])
-}
+export const addPlan = ({ id, person_id, created_at, expires_at, file_name, options }: NewPlan) =>
+  insertion('roster_plan', {
+    ...{ id, person_id, created_at, expires_at, file_name, options },
+    state: 'arriving',
+  })
+
+export const addPart = (planId: string, number: number, bytes: Buffer) =>
+  insertion('roster_plan_part', { plan_id: planId, number, base64: bytes.toString('base64') })
 
 /** The uploaded file, part by part. */
 export async function* partsOf(db: Db, planId: string): AsyncGenerator<Buffer> {
@@ -116,16 +100,12 @@ export interface PageId {
 }
 
 /** Both texts are compressed: a first import has a change for every row. */
-export function addChanges({ planId, place, page }: PageId, changes: string, keys: string): Statement {
-  return statement(
-    'insert into roster_plan_change (plan_id, place, page, changes, keys) values ($1, $2, $3, $4, $5)',
-    planId,
-    place,
-    page,
-    packed(changes),
-    packed(keys),
-  )
-}
+export const addChanges = ({ planId, place, page }: PageId, changes: string, keys: string) =>
+  insertion('roster_plan_change', {
+    ...{ plan_id: planId, place, page },
+    changes: packed(changes),
+    keys: packed(keys),
+  })
 
 const packed = (text: string) => deflateRawSync(text, { level: 1 }).toString('base64')
 const unpacked = (base64: string) => inflateRawSync(Buffer.from(base64, 'base64')).toString()

@@ -99,7 +99,12 @@ export class Uploads {
     this.#uploads++
     try {
       if (bytes > fileBytesMax) await refuseLarge(file)
-      await this.#add({ id, personId: by.actor, fileName: shownName(name), options: JSON.stringify(options) })
+      await this.#add({
+        id,
+        person_id: by.actor,
+        file_name: shownName(name),
+        options: JSON.stringify(options),
+      })
       await keepFile(db, id, file)
       if (!(await claimPlan(db, 'planning', this.#claim(id)))) throw noPlan()
     } catch (error) {
@@ -112,12 +117,12 @@ export class Uploads {
   }
 
   /** In place of the oldest, if somebody has too many. */
-  async #add(about: Pick<NewPlan, 'id' | 'personId' | 'fileName' | 'options'>): Promise<void> {
+  async #add(about: Omit<NewPlan, 'created_at' | 'expires_at'>): Promise<void> {
     const { db, clock } = this.#deps
     const now = clock.now()
-    const plan = { ...about, now, expiresAt: now + planTtlMs }
+    const plan = { ...about, created_at: now, expires_at: now + planTtlMs }
     const surplus = await db.decide(
-      decision({ plans: lockPlansOf(plan.personId) }, ({ plans }) => {
+      decision({ plans: lockPlansOf(plan.person_id) }, ({ plans }) => {
         const result = surplusOf(plans)
         return { writes: [...result.map(dropPlan), addPlan(plan)], result }
       }),

@@ -21,8 +21,7 @@ function headOf(row: Omit<PlanRow, 'findings' | 'list'>) {
     createdBy: row.person_id,
     expiresAt: timestamp(row.expires_at),
     fileName: row.file_name,
-    errors: findings.errors,
-    warnings: findings.warnings,
+    ...findings,
     progress: isBusy ? { done: row.done ?? 0, total: row.total } : null,
   }
 }
@@ -39,31 +38,24 @@ export function pendingOf(row: PendingRow) {
 
 export function viewOf(row: PlanRow) {
   const { file, counts, holds, badRows, skipsBadRows, groups } = summaryOf(row)
-  const { mode, match, skipBadRowsMax, map, terms, dates }: PlanOptions = JSON.parse(row.options)
+  const options: PlanOptions = JSON.parse(row.options)
   const findings: Finding[] = JSON.parse(row.findings ?? '[]')
   return {
     ...headOf(row),
+    ...file,
     sha256: row.sha256,
-    version: file.version,
-    rows: file.rows,
-    modes: [...file.modes],
-    missing: [...file.missing],
     options: {
-      mode: mode ?? null,
-      match: match ?? null,
-      skipBadRows: skipBadRowsMax ?? 0,
-      map: Object.entries(map ?? {}).map(([field, header]) => `${field}=${header}`),
-      term: [...(terms ?? [])],
-      dates: dates ?? null,
+      mode: options.mode ?? null,
+      match: options.match ?? null,
+      skipBadRows: options.skipBadRowsMax ?? 0,
+      map: Object.entries(options.map ?? {}).map(([field, header]) => `${field}=${header}`),
+      term: options.terms ?? [],
+      dates: options.dates ?? null,
     },
     list: row.list === null ? null : JSON.parse(row.list),
     roster: row.generation,
-    counts,
+    ...{ counts, holds, badRows, skipsBadRows, findings },
     groups: groups.map(listed),
-    holds: [...holds],
-    badRows,
-    skipsBadRows,
-    findings,
     generation: row.imported_as,
   }
 }
