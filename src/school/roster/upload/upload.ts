@@ -22,25 +22,7 @@ import { refusal } from './planned.ts'
 import { type JobLimits, JobProcess, type JobSettings, removeLeftovers } from './process.ts'
 import { changeReport } from './report.ts'
 import { canDrop, keepsChanges, surplusOf } from './rules.ts'
-import {
-  addPlan,
-  claimPlan,
-  clearPlan,
-  dropPlan,
-  failPlan,
-  finishPlan,
-  finishPlanning,
-  lockPlan,
-  lockPlansOf,
-  type NewPlan,
-  type PlanRow,
-  pendingPlans,
-  planById,
-  renewClaim,
-  rowsPerSweep,
-  settleDead,
-  sweepPlans,
-} from './store.ts'
+import * as store from './store.ts'
 import { pendingOf, summaryOf, viewOf } from './views.ts'
 
 const planTtlMs = day
@@ -106,7 +88,7 @@ export class Uploads {
         options: JSON.stringify(options),
       })
       await keepFile(db, id, file)
-      if (!(await claimPlan(db, 'planning', this.#claim(id)))) throw noPlan()
+      if (!(await store.claimPlan(db, 'planning', this.#claim(id)))) throw noPlan()
     } catch (error) {
       this.#uploads--
       await this.#drop(id).catch(() => {})
@@ -117,17 +99,17 @@ export class Uploads {
   }
 
   /** In place of the oldest, if somebody has too many. */
-  async #add(about: Omit<NewPlan, 'created_at' | 'expires_at'>): Promise<void> {
+  async #add(about: Omit<store.NewPlan, 'created_at' | 'expires_at'>): Promise<void> {
     const { db, clock } = this.#deps
     const now = clock.now()
     const plan = { ...about, created_at: now, expires_at: now + planTtlMs }
     const surplus = await db.decide(
-      decision({ plans: lockPlansOf(plan.person_id) }, ({ plans }) => {
+      decision({ plans: store.lockPlansOf(plan.person_id) }, ({ plans }) => {
         const result = surplusOf(plans)
-        return { writes: [...result.map(dropPlan), addPlan(plan)], result }
+        return { writes: [...result.map(store.dropPlan), store.addPlan(plan)], result }
       }),
     )
-    for (const id of surplus) await clearPlan(db, id)
+    for (const id of surplus) await store.clearPlan(db, id)
   }
 
   async show(planId: string) {
@@ -138,8 +120,8 @@ export class Uploads {
   async pending() {
     const { db, clock } = this.#deps
     const now = clock.now()
-    await db.tx(settleDead(now))
-    return (await pendingPlans(db, now)).map(pendingOf)
+    await db.tx(store.settleDead(now))
+    return (await store.pendingPlans(db, now)).map(pendingOf)
   }
 
   async changes(planId: string, wanted: WantedPage) {
@@ -169,11 +151,11 @@ export class Uploads {
   async #drop(planId: string): Promise<boolean> {
     const { db } = this.#deps
     const isGone = await db.decide(
-      decision({ plan: lockPlan(planId) }, ({ plan }) =>
-        plan && !canDrop(plan) ? { result: false } : { writes: [dropPlan(planId)], result: true },
+      decision({ plan: store.lockPlan(planId) }, ({ plan }) =>
+        plan && !canDrop(plan) ? { result: false } : { writes: [store.dropPlan(planId)], result: true },
       ),
     )
-    if (isGone) await clearPlan(db, planId)
+    if (isGone) await store.clearPlan(db, planId)
     return isGone
   }
 
@@ -194,15 +176,15 @@ export class Uploads {
     const open = openHolds(summaryOf(row).holds, allowed)
     if (open.length > 0)
       throw invalidField({ pointer: '#/allow', detail: `must include ${open.join(', ')} to confirm` })
-    if (await claimPlan(db, 'applying', this.#claim(planId)))
+    if (await store.claimPlan(db, 'applying', this.#claim(planId)))
       this.#start({ kind: 'apply', planId, allow: allowed, by })
     return this.show(planId)
   }
 
-  readonly rowsAtOnce = rowsPerSweep
+  readonly rowsAtOnce = store.rowsPerSweep
 
   sweep(now: number) {
-    return sweepPlans(now)
+    return store.sweepPlans(now)
   }
 
   /** Aborts running work; imports can be tried again. */
@@ -228,7 +210,7 @@ export class Uploads {
     const progress: { done: number; total: number | null } = { done: 0, total: null }
     const discarded = new AbortController()
     const renew = async () => {
-      if (!(await renewClaim(db, this.#claim(planId), progress))) discarded.abort(noPlan())
+      if (!(await store.renewClaim(db, this.#claim(planId), progress))) discarded.abort(noPlan())
     }
     // Keep going: the store may only be unreachable for a moment.
     const timer = setInterval(() => renew().catch(() => {}), renewEveryMs)
@@ -238,7 +220,7 @@ export class Uploads {
         ...(job.kind === 'plan' && { signal: discarded.signal }),
       })
       if (job.kind === 'apply') {
-        await finishPlan(db, planId, generation ?? null)
+        await store.finishPlan(db, planId, generation ?? null)
         log.info({ planId, generation }, 'a roster was imported in the console')
       }
     } catch (error) {
@@ -252,7 +234,7 @@ export class Uploads {
   async #failed({ kind, planId }: PlanJob, error: unknown): Promise<void> {
     const { db, log, roster } = this.#deps
     if (kind === 'plan' && error instanceof FatalFinding) {
-      await finishPlanning(db, planId, refusal([error.finding], await roster.standing()))
+      await store.finishPlanning(db, planId, refusal([error.finding], await roster.standing()))
       return
     }
     const failure = failureOf(error)
@@ -261,23 +243,23 @@ export class Uploads {
         { planId, err: error },
         kind === 'plan' ? 'a roster could not be planned' : 'a roster import failed',
       )
-    await failPlan(db, planId, this.#id, failure)
+    await store.failPlan(db, planId, this.#id, failure)
   }
 
   /** A plan whose file has arrived. */
-  async #plan(planId: string): Promise<PlanRow> {
+  async #plan(planId: string): Promise<store.PlanRow> {
     const row = await this.#kept(planId)
     if (row.state === 'arriving') throw noPlan()
     return row
   }
 
-  async #kept(planId: string): Promise<PlanRow> {
+  async #kept(planId: string): Promise<store.PlanRow> {
     const { db, clock } = this.#deps
-    const read = async () => (isId(planId) ? await planById(db, planId) : undefined)
+    const read = async () => (isId(planId) ? await store.planById(db, planId) : undefined)
     let row = await read()
     const now = clock.now()
     if (row && row.busy_until !== null && row.busy_until <= now) {
-      await db.tx(settleDead(now))
+      await db.tx(store.settleDead(now))
       row = await read()
     }
     if (!row || row.expires_at <= now) throw noPlan()
