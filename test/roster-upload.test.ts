@@ -374,7 +374,11 @@ for (const engine of engines) {
         return { result: await work, answers: answered - before }
       }
       const read = await asked(send(zip))
-      const { planId, holds } = read.result.json
+      const { planId, holds, groups } = read.result.json
+      const lines = (await get(`${planPath(planId)}/changes.csv`)).text.trim().split('\r\n')
+      const changes = groups.reduce((sum: number, { count }: { count: number }) => sum + count, 0)
+      assert.ok(changes > 3_000)
+      assert.equal(new Set(lines).size, 1 + changes)
       const allow = holds.map(({ code }: { code: string }) => code)
       await apply(service, token, planId, allow)
       const written = await asked(whenOver(service, token, planId))

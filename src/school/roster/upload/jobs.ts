@@ -6,7 +6,7 @@ import { createWriteStream } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import type { Db } from '../../../platform/db/db.ts'
+import type { Db, Statement } from '../../../platform/db/db.ts'
 import type { By } from '../../../platform/lib/by.ts'
 import { type DayOrder, type Field, isListZip, type MadeSet, makeSet, TermDays } from '../lists/lists.ts'
 import {
@@ -25,6 +25,8 @@ import { type PlanSummary, planned, refusal } from './planned.ts'
 import { addChanges, finishPlanning, type PlanRow, partsOf, planById } from './store.ts'
 
 const changesPerPage = 100
+/** Every transaction waits for the disk. */
+const pagesPerWrite = 20
 const undoChangesMax = 1_000
 
 export interface PlanOptions extends Pick<RosterPlanOptions, 'mode' | 'match' | 'skipBadRowsMax'> {
@@ -200,26 +202,31 @@ async function keepChanges(
     0,
   )
   let done = 0
+  let waiting: Statement[] = []
+  const write = async () => {
+    await db.stage(waiting)
+    waiting = []
+    onProgress(done, total)
+  }
   const found = groups.map((group, place) => ({
     ...{ group, place, page: 0, count: 0 },
     changes: [] as Change[],
     keys: [] as string[],
   }))
-  const flush = async (one: (typeof found)[number]) => {
+  const close = (one: (typeof found)[number]) => {
     const { place, changes, keys } = one
-    await db.stage([
-      addChanges({ planId, place, page: one.page++ }, JSON.stringify(changes), keys.join('\n')),
-    ])
+    waiting.push(addChanges({ planId, place, page: one.page++ }, JSON.stringify(changes), keys.join('\n')))
     done += changes.length
-    onProgress(done, total)
     changes.length = keys.length = 0
   }
   for await (const change of plan.changes()) {
     const one = found[groups.indexOf(groupOf(change))]!
     one.count++
     one.keys.push(plan.searchTextOf(change))
-    if (one.changes.push(change) === changesPerPage) await flush(one)
+    if (one.changes.push(change) === changesPerPage) close(one)
+    if (waiting.length === pagesPerWrite) await write()
   }
-  for (const one of found) if (one.changes.length > 0) await flush(one)
+  for (const one of found) if (one.changes.length > 0) close(one)
+  await write()
   return found.flatMap(({ group, count }) => (count > 0 ? [{ group, count }] : []))
 }
