@@ -33,48 +33,37 @@ const otherPeople = words(
 )
 
 /** Without spaces and small words. */
-const known: Readonly<Partial<Record<Field, ReadonlySet<string>>>> = {
-  name: words(
-    'name fullname completename displayname nom nomcomplet nomprenom prenomnom nombre nombrecompleto nombreapellido nombreapellidos apellidosnombre apellidosnombres apellidonombre lastnamefirstname namelastfirst surnamefirstname firstnamelastname',
-  ),
-  firstName: words(
+const knownWords: Readonly<Partial<Record<Field, string>>> = {
+  name: 'name fullname completename displayname nom nomcomplet nomprenom prenomnom nombre nombrecompleto nombreapellido nombreapellidos apellidosnombre apellidosnombres apellidonombre lastnamefirstname namelastfirst surnamefirstname firstnamelastname',
+  firstName:
     'firstname firstnames first givenname givennames given forename forenames prenom prenoms nombres nombrepila primernombre',
-  ),
-  lastName: words(
+  lastName:
     'lastname lastnames last familyname family surname surnames nomfamille patronyme nomusage apellido apellidos primerapellido apellidopaterno apellido1 1apellido',
-  ),
-  secondLastName: words('segundoapellido apellidomaterno apellido2 2apellido secondlastname secondsurname'),
-  number: words(
+  secondLastName: 'segundoapellido apellidomaterno apellido2 2apellido secondlastname secondsurname',
+  number:
     'number no n nr num numero id identifier identifiant identificador studentid studentnumber matricule matriculation matricula expediente ine nia registration enrolment enrollment admission roll',
-  ),
-  email: words(
+  email:
     'email emails mail emailaddress emailid mailaddress schoolemail courriel courrielecole adressemail adresseemail adressecourriel adresseelectronique mel correo correoelectronico direccioncorreo direccioncorreoelectronico direccionemail',
-  ),
-  year: words(
-    'year yr yearstudy studyyear yearlevel yeargroup grade level annee anneeetude anneeetudes niveau promotion promo ano anoestudio anoestudios anocarrera grado nivel',
-  ),
-  school: words('school campus ecole etablissement faculte escuela facultad centro sede'),
-  class: words('intitule libelle'),
-  code: words('code codigo id number numero no n cote sigle sigla crn'),
-  group: words('group section groupe grupo seccion groupetd'),
-  kind: words('kind type classtype tipo nature'),
-  term: words(
-    'term semester session schoolyear academicyear academicterm semestre cuatrimestre quadrimestre trimestre trimester periode periodo anneeuniversitaire anneeacademique anneescolaire cursoacademico anoacademico cicloescolar',
-  ),
-  start: words(
+  year: 'year yr yearstudy studyyear yearlevel yeargroup grade level annee anneeetude anneeetudes niveau promotion promo ano anoestudio anoestudios anocarrera grado nivel',
+  school: 'school campus ecole etablissement faculte escuela facultad centro sede',
+  class: 'intitule libelle',
+  code: 'code codigo id number numero no n cote sigle sigla crn',
+  group: 'group section groupe grupo seccion groupetd',
+  kind: 'kind type classtype tipo nature',
+  term: 'term semester session schoolyear academicyear academicterm semestre cuatrimestre quadrimestre trimestre trimester periode periodo anneeuniversitaire anneeacademique anneescolaire cursoacademico anoacademico cicloescolar',
+  start:
     'start starts startdate startson begin begins begindate beginning from firstday debut datedebut debutcours premierjour inicio fechainicio finicio desde comienzo fechacomienzo primerdia du del',
-  ),
-  end: words(
-    'end ends enddate endson until to lastday finish finishdate fin datefin fincours dernierjour fechafin ffin final fechafinal hasta termino fechatermino ultimodia au al',
-  ),
-  room: words('room location place classroom hall salle lieu local aula sala salon lugar'),
-  meets: words(
+  end: 'end ends enddate endson until to lastday finish finishdate fin datefin fincours dernierjour fechafin ffin final fechafinal hasta termino fechatermino ultimodia au al',
+  room: 'room location place classroom hall salle lieu local aula sala salon lugar',
+  meets:
     'meets meetings meetingtimes meetingtime schedule timetable times time hours horaire horaires horario horarios creneau creneaux heure heures hora horas emploitemps',
-  ),
-  day: words('day days weekday jour jours dia dias'),
-  startTime: words('starttime begintime heuredebut horainicio horacomienzo'),
-  endTime: words('endtime finishtime heurefin horafin horafinal'),
+  day: 'day days weekday jour jours dia dias',
+  startTime: 'starttime begintime heuredebut horainicio horacomienzo',
+  endTime: 'endtime finishtime heurefin horafin horafinal',
 }
+const known: Readonly<Partial<Record<Field, ReadonlySet<string>>>> = Object.fromEntries(
+  Object.entries(knownWords).map(([field, text]) => [field, words(text)]),
+)
 
 /** `curso` is a year in Spain and a course elsewhere; the other columns decide. */
 type Meaning = Field | 'curso'
@@ -101,11 +90,11 @@ function meaningOf(header: string): Meaning | null {
   const all = wordsOf(header)
   if (all.some((word) => otherPeople.has(word))) return null
   const strong = all.filter((word) => !smallWords.has(word))
-  const isTeacher = strong.some((word) => teacherWords.has(word))
-  const isStudent = strong.some((word) => studentWords.has(word))
-  const isClass = strong.some((word) => classWords.has(word))
-  if (isTeacher) {
-    const rest = strong.filter((word) => !teacherWords.has(word) && !classWords.has(word)).join('')
+  const has = (names: ReadonlySet<string>) => strong.some((word) => names.has(word))
+  const without = (...names: ReadonlySet<string>[]) =>
+    strong.filter((word) => !names.some((some) => some.has(word))).join('')
+  if (has(teacherWords)) {
+    const rest = without(teacherWords, classWords)
     if (rest === '' || known.name!.has(rest)) return 'teacher'
     if (known.firstName!.has(rest)) return 'teacherFirstName'
     if (known.lastName!.has(rest)) return 'teacherLastName'
@@ -113,11 +102,11 @@ function meaningOf(header: string): Meaning | null {
   }
   const whole = knownAs(all.join('')) ?? knownAs(strong.join(''))
   if (whole) return whole
-  if (known.number!.has(strong.filter((word) => !numberWords.has(word)).join(''))) return 'number'
+  if (known.number!.has(without(numberWords))) return 'number'
   if (strong.join('') === 'curso') return 'curso'
-  const rest = strong.filter((word) => !studentWords.has(word) && !classWords.has(word)).join('')
-  if (isClass) return ofClass(rest)
-  if (isStudent) return rest === '' ? 'name' : /^(code|codigo)$/.test(rest) ? 'number' : knownAs(rest)
+  const rest = without(studentWords, classWords)
+  if (has(classWords)) return ofClass(rest)
+  if (has(studentWords)) return rest === '' ? 'name' : /^(code|codigo)$/.test(rest) ? 'number' : knownAs(rest)
   return null
 }
 
@@ -168,8 +157,7 @@ export function recogniseColumns(headers: readonly string[], mapping: Mapping): 
   for (const [column, header] of headers.entries()) {
     const meaning = taken.has(column) ? null : meaningOf(header)
     if (meaning === null || at.has(meaning as Field)) continue
-    if (found.has(meaning)) found.get(meaning)!.push(column)
-    else found.set(meaning, [column])
+    found.set(meaning, [...(found.get(meaning) ?? []), column])
   }
   settle(found, at)
   const unclear = new Map<Field, number[]>()
@@ -204,11 +192,11 @@ export function isFamilyFirst(header: string): boolean {
 }
 
 /** A cell under "Classes" may list several. */
-export function namesSeveral(header: string): boolean {
-  return /^(classes|courses|subjects|modules|matieres|enseignements|clases|asignaturas|materias|modulos|cursos)$/.test(
-    folded(header).trim(),
-  )
-}
+export const namesSeveral = (header: string) => severalWords.has(folded(header).trim())
+
+const severalWords = words(
+  'classes courses subjects modules matieres enseignements clases asignaturas materias modulos cursos',
+)
 
 const dayFirstWords =
   /\b(nom|prenom|nombres?|apellidos?|courriel|correo|debut|fin|inicio|hasta|desde|fecha|cours|clase|asignatura|salle|numero|matricule|matricula|etudiant|alumno)\b/

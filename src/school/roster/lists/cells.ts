@@ -16,7 +16,7 @@ const failedFormula =
 
 const unusualSpace = /\s\s|[^\S ]/
 
-function oneSpaced(text: string): string {
+export function oneSpaced(text: string): string {
   const trimmed = text.trim()
   return unusualSpace.test(trimmed) ? trimmed.replaceAll(/\s+/g, ' ') : trimmed
 }

@@ -17,6 +17,7 @@ import type { Mapping } from '../list-headers.ts'
 import { type Archive, openArchive } from '../read/read.ts'
 import type { Finding } from '../records.ts'
 import { isCanvas, readCanvas } from './canvas.ts'
+import { oneSpaced } from './cells.ts'
 import { type ListOptions, readClassLists } from './class-list.ts'
 import { csvRows } from './csv-text.ts'
 import { ExportFiles, type Files } from './export-files.ts'
@@ -276,11 +277,12 @@ function tooLarge(name: string, octetsMax: number): FatalFinding {
 }
 
 const cellsShownMax = 8
+const charactersShownMax = 40
 
 function shownCells(cells: readonly string[]): string {
-  const filled = cells.map((cell) => cell.replaceAll(/\s+/g, ' ').trim()).filter(Boolean)
-  const texts = filled
-    .slice(0, cellsShownMax)
-    .map((cell) => (cell.length > 40 ? `${cell.slice(0, 40)}…` : cell))
-  return filled.length > cellsShownMax ? `${texts.join(', ')} …` : texts.join(', ')
+  const filled = cells.map(oneSpaced).filter(Boolean)
+  const texts = filled.slice(0, cellsShownMax).map((cell) => {
+    return cell.length > charactersShownMax ? `${cell.slice(0, charactersShownMax)}…` : cell
+  })
+  return `${texts.join(', ')}${filled.length > cellsShownMax ? ' …' : ''}`
 }

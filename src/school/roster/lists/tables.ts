@@ -18,6 +18,7 @@ import {
   mayCountRows,
   recogniseColumns,
 } from '../list-headers.ts'
+import { oneSpaced } from './cells.ts'
 import { placeOf, type Row, type Sheet } from './sheets.ts'
 
 const rowsBeforeHeaderMax = 15
@@ -106,7 +107,7 @@ async function tableIn(
   const counter = mapping.has('number') ? null : counterIn(header, best.columns, data)
   const at = new Map(best.columns.at)
   if (counter !== null) at.delete('number')
-  const headers = header.cells.map((cell) => cell.replaceAll(/\s+/g, ' ').trim())
+  const headers = header.cells.map(oneSpaced)
   const { file, sheet: name, encoding } = sheet
   const classes = withClasses(headers, { ...best.columns, at }, data, mapping)
   return { file, sheet: name, encoding, headerLine: header.line, ...classes, counter, footer }
