@@ -23,13 +23,13 @@ export interface WantedPage extends Wanted {
 
 interface Placed {
   readonly change: Change
-  /** The `next` value of a page that begins with this change; a source does not name the group. */
+  /** The cursor of a page that begins with this change: its group, and what its source makes of the rest. */
   readonly at: string
 }
 
 type Matches = (text: string) => boolean
 
-/** The changes of one group that match, from a place or, if it is empty, from the beginning. */
+/** The changes of one group that match, from a cursor without its group; an empty one is the beginning. */
 type Source = (group: Group, from: string, matches: Matches | null) => AsyncIterable<Placed>
 
 export async function changesPage(source: Source, { limit, after, ...wanted }: WantedPage) {
@@ -59,7 +59,7 @@ async function* find(source: Source, { group, q = '' }: Wanted, after = '0.'): A
 
 const pagesAtOnce = { changes: 4, keys: 200 }
 
-/** A place in it is a page and the index of a change. */
+/** A cursor is a page and the index of a change in it. */
 export function changesOfPlan(db: Db, planId: string): Source {
   return async function* (group, from, matches) {
     const [, first, skipped] = /^(\d{1,6})\.(\d{1,6})$/.exec(from || '0.0') ?? []
@@ -73,7 +73,7 @@ export function changesOfPlan(db: Db, planId: string): Source {
   }
 }
 
-/** If `matches` is given, only pages with a hit: the others are not read whole. */
+/** With `matches`, only pages that have a hit; the others are not read whole. */
 async function* pagesFrom(db: Db, start: PageId, matches: Matches | null) {
   const column = matches ? 'keys' : 'changes'
   for (let next = start.page; ; ) {
@@ -90,7 +90,7 @@ async function* pagesFrom(db: Db, start: PageId, matches: Matches | null) {
   }
 }
 
-/** A place in it is the key of the change before. */
+/** A cursor is the key of the change before. */
 export function changesOfImport(roster: Roster, row: HistoryRow): Source {
   return async function* (group, from, matches) {
     let before = Buffer.from(from, 'base64url').toString()
