@@ -104,7 +104,8 @@ function sayMissing(recording: Recording): void {
   const codes = rows.flatMap(
     (row) => /^\| ([a-z][a-z0-9.-]*(?:, [a-z][a-z0-9.-]*)*) \| [EW]/.exec(row)?.[1]?.split(', ') ?? [],
   )
-  const holds = rows.flatMap((row) => /^\| `([a-z]+)` \| /.exec(row)?.[1] ?? [])
+  const held = rows.slice(rows.indexOf('| held for | when |'))
+  const holds = held.slice(0, held.indexOf('')).flatMap((row) => /^\| `([a-z]+)` \| /.exec(row)?.[1] ?? [])
   const seen = new Set<string>()
   for (const verdicts of recording.values())
     for (const [, code] of verdicts.matchAll(/"code":"([a-z0-9.-]+)"/g)) seen.add(code!)
