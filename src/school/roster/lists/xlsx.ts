@@ -7,7 +7,7 @@ import { aboutFile, FatalFinding } from '../findings.ts'
 import type { Archive } from '../read/read.ts'
 import { builtInFormat, formatCharactersMax, shownNumber } from './number-format.ts'
 import { cellCharactersMax, columnsMax, type Row, type Sheet, tooManyColumns } from './sheets.ts'
-import { type Attributes, XmlError, type XmlToken, xmlTokens } from './xml.ts'
+import { type Attributes, localName, parseXml, XmlError, type XmlTaker } from './xml.ts'
 
 /** Excel has fewer. */
 const cellFormatsMax = 65_536
@@ -39,37 +39,43 @@ export async function* sheetsOf(archive: Archive, meter: Meter): AsyncGenerator<
 
 type Parts = Pick<Workbook, 'archive' | 'meter'>
 
-/** In batches: one turn of the event loop per token would cost more than the parsing. */
-async function* tokensOf({ archive, meter }: Parts, path: string): AsyncGenerator<XmlToken[]> {
+async function* read(
+  { archive, meter }: Parts,
+  path: string,
+  taker: Partial<XmlTaker>,
+): AsyncGenerator<void> {
   if (!archive.names.includes(path)) return
-  for await (const tokens of xmlTokens(await archive.open(path))) {
-    for (const _ of tokens) meter.step()
-    yield tokens
-  }
-}
-
-async function each(parts: Parts, path: string, take: (token: XmlToken) => void): Promise<void> {
   try {
-    for await (const tokens of tokensOf(parts, path)) for (const token of tokens) take(token)
+    yield* parseXml(await archive.open(path), {
+      open(name, attributes) {
+        meter.step()
+        taker.open?.(name, attributes)
+      },
+      text(text) {
+        meter.step()
+        taker.text?.(text)
+      },
+      close: (name) => taker.close?.(name),
+    })
   } catch (error) {
-    throw explained(error, parts, path)
+    if (!(error instanceof XmlError)) throw error
+    const message = `The workbook is damaged (${path}: ${error.message}). Open it in Excel, save it again as .xlsx, and try again.`
+    throw new FatalFinding(aboutFile('error', 'damaged-file', archive.name, message), error)
   }
 }
 
-function explained(error: unknown, { archive }: Parts, path: string): unknown {
-  if (!(error instanceof XmlError)) return error
-  const message = `The workbook is damaged (${path}: ${error.message}). Open it in Excel, save it again as .xlsx, and try again.`
-  return new FatalFinding(aboutFile('error', 'damaged-file', archive.name, message), error)
+async function readWhole(parts: Parts, path: string, taker: Partial<XmlTaker>): Promise<void> {
+  for await (const _ of read(parts, path, taker));
 }
 
 /** The path of each part that the workbook names, by id. */
 async function readTargets(parts: Parts): Promise<Map<string, string>> {
   const targets = new Map<string, string>()
-  await each(parts, 'xl/_rels/workbook.xml.rels', (token) => {
-    if (token.kind !== 'open' || token.name !== 'Relationship') return
-    const [id, target] = [token.attributes.get('Id'), token.attributes.get('Target')]
-    if (id !== undefined && target !== undefined)
+  await readWhole(parts, 'xl/_rels/workbook.xml.rels', {
+    open(name, { Id: id, Target: target }) {
+      if (name !== 'Relationship' || id === undefined || target === undefined) return
       targets.set(id, target.startsWith('/') ? target.slice(1) : `xl/${target}`)
+    },
   })
   return targets
 }
@@ -77,15 +83,16 @@ async function readTargets(parts: Parts): Promise<Map<string, string>> {
 async function readWorkbook(parts: Parts, targets: ReadonlyMap<string, string>) {
   const sheets: { name: string; path: string }[] = []
   let is1904 = false
-  await each(parts, 'xl/workbook.xml', (token) => {
-    if (token.kind !== 'open') return
-    const { name, attributes } = token
-    if (name === 'workbookPr') is1904 = isTrue(attributes.get('date1904'))
-    if (name !== 'sheet' || (attributes.get('state') ?? 'visible') !== 'visible') return
-    const path = targets.get(attributes.get('id') ?? '')
-    if (path === undefined) return
-    if (sheets.length === sheetsMax) throw new XmlError(`it has more than ${sheetsMax} sheets`)
-    sheets.push({ name: attributes.get('name') ?? '', path })
+  await readWhole(parts, 'xl/workbook.xml', {
+    open(name, attributes) {
+      if (name === 'workbookPr') is1904 = isTrue(attributes.date1904)
+      if (name !== 'sheet' || (attributes.state ?? 'visible') !== 'visible') return
+      const [, id = ''] = Object.entries(attributes).find(([key]) => localName(key) === 'id') ?? []
+      const path = targets.get(id)
+      if (path === undefined) return
+      if (sheets.length === sheetsMax) throw new XmlError(`it has more than ${sheetsMax} sheets`)
+      sheets.push({ name: attributes.name ?? '', path })
+    },
   })
   return { sheets, is1904 }
 }
@@ -95,9 +102,13 @@ const isTrue = (text: string | undefined) => text === '1' || text === 'true'
 async function readStrings(parts: Parts): Promise<string[]> {
   const strings: string[] = []
   const text = new TextCollector()
-  await each(parts, 'xl/sharedStrings.xml', (token) => {
-    text.take(token)
-    if (token.kind === 'close' && token.name === 'si') strings.push(text.end())
+  await readWhole(parts, 'xl/sharedStrings.xml', {
+    open: (name) => text.open(name),
+    text: (some) => text.text(some),
+    close(name) {
+      text.close(name)
+      if (name === 'si') strings.push(withoutEscapes(text.end()))
+    },
   })
   return strings
 }
@@ -111,20 +122,32 @@ function bounded(text: string, charactersMax = cellCharactersMax): string {
 const writtenMax = 7 * cellCharactersMax
 
 /** Joins the runs of rich text, without phonetic guides. */
-class TextCollector {
+class TextCollector implements XmlTaker {
+  readonly #tag: string
   #text = ''
   #isText = false
   #isAid = false
 
-  take(token: XmlToken): void {
-    if (token.kind === 'text') {
-      if (this.#isText && !this.#isAid) this.#text = bounded(this.#text + token.text, writtenMax)
-    } else if (token.name === 't') this.#isText = token.kind === 'open'
-    else if (token.name === 'rPh') this.#isAid = token.kind === 'open'
+  constructor(tag = 't') {
+    this.#tag = tag
+  }
+
+  open(name: string): void {
+    if (name === this.#tag) this.#isText = true
+    else if (name === 'rPh') this.#isAid = true
+  }
+
+  text(text: string): void {
+    if (this.#isText && !this.#isAid) this.#text = bounded(this.#text + text, writtenMax)
+  }
+
+  close(name: string): void {
+    if (name === this.#tag) this.#isText = false
+    else if (name === 'rPh') this.#isAid = false
   }
 
   end(): string {
-    const text = bounded(withoutEscapes(this.#text))
+    const text = this.#text
     this.#text = ''
     return text
   }
@@ -132,48 +155,43 @@ class TextCollector {
 
 /** Characters that XML cannot hold are written _x000D_. */
 function withoutEscapes(text: string): string {
-  if (!text.includes('_x')) return text
-  return text.replaceAll(/_x([0-9A-Fa-f]{4})_/g, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)))
+  const code = (_: string, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))
+  return bounded(text.includes('_x') ? text.replaceAll(/_x([0-9A-Fa-f]{4})_/g, code) : text)
 }
 
 async function readFormats(parts: Parts): Promise<string[]> {
   const own = new Map<number, string>()
   const formats: string[] = []
   let isCells = false
-  await each(parts, 'xl/styles.xml', (token) => {
-    if (token.kind === 'text') return
-    if (token.name === 'cellXfs') isCells = token.kind === 'open'
-    if (token.kind !== 'open') return
-    const id = Number(token.attributes.get('numFmtId') ?? 0)
-    if (token.name === 'numFmt') own.set(id, formatOf(token.attributes))
-    if (token.name === 'xf' && isCells) formats.push(own.get(id) ?? builtInFormat(id))
-    if (Math.max(own.size, formats.length) > cellFormatsMax)
-      throw new XmlError(`it has more than ${cellFormatsMax.toLocaleString('en')} formats`)
+  await readWhole(parts, 'xl/styles.xml', {
+    open(name, attributes) {
+      if (name === 'cellXfs') isCells = true
+      const id = Number(attributes.numFmtId ?? 0)
+      if (name === 'numFmt') own.set(id, formatOf(attributes))
+      if (name === 'xf' && isCells) formats.push(own.get(id) ?? builtInFormat(id))
+      if (Math.max(own.size, formats.length) > cellFormatsMax)
+        throw new XmlError(`it has more than ${cellFormatsMax.toLocaleString('en')} formats`)
+    },
+    close(name) {
+      if (name === 'cellXfs') isCells = false
+    },
   })
   return formats
 }
 
-function formatOf(attributes: Attributes): string {
-  const format = attributes.get('formatCode') ?? 'General'
+function formatOf({ formatCode: format = 'General' }: Attributes): string {
   if (format.length <= formatCharactersMax) return format
   throw new XmlError(`a number format has more than ${formatCharactersMax} characters`)
 }
 
 async function* rowsOf(workbook: Workbook, path: string): AsyncGenerator<Row> {
   const reader = new RowsReader(workbook)
-  try {
-    for await (const tokens of tokensOf(workbook, path))
-      for (const token of tokens) {
-        const row = reader.take(token)
-        if (row) yield row
-      }
-  } catch (error) {
-    throw explained(error, workbook, path)
-  }
+  for await (const _ of read(workbook, path, reader)) yield* reader.taken()
 }
 
-class RowsReader {
+class RowsReader implements XmlTaker {
   readonly #workbook: Workbook
+  #rows: Row[] = []
   #line = 0
   #cells: string[] = []
   #cell: Cell | null = null
@@ -184,26 +202,43 @@ class RowsReader {
     this.#workbook = workbook
   }
 
-  /** The row that ends here, unless it is empty. */
-  take(token: XmlToken): Row | null {
-    this.#cell?.take(token)
-    if (token.kind === 'open' && token.name === 'row') {
-      this.#line = numberFrom(token.attributes.get('r')) ?? this.#line + 1
+  /** The rows since the last call. */
+  taken(): Row[] {
+    const rows = this.#rows
+    this.#rows = []
+    return rows
+  }
+
+  open(name: string, { r, s, t = 'n' }: Attributes): void {
+    if (name === 'row') {
+      this.#line = numberFrom(r) ?? this.#line + 1
       this.#cells = []
       this.#nextColumn = 0
-    } else if (token.kind === 'open' && token.name === 'c') {
-      this.#cell = new Cell(token.attributes, columnOf(token.attributes.get('r')) ?? this.#nextColumn)
-      this.#nextColumn = this.#cell.column + 1
-    } else if (token.kind === 'close' && token.name === 'c') this.#endCell()
-    else if (token.kind === 'close' && token.name === 'row' && this.#cells.length > 0)
-      return { line: this.#line, cells: this.#cells }
-    return null
+    } else if (name === 'c') {
+      const column = columnOf(r) ?? this.#nextColumn
+      const value = new TextCollector(t === 'inlineStr' ? 't' : 'v')
+      this.#cell = { column, type: t, style: Number(s ?? 0), value, hasFormula: false }
+      this.#nextColumn = column + 1
+    } else if (this.#cell) {
+      if (name === 'f') this.#cell.hasFormula = true
+      this.#cell.value.open(name)
+    }
+  }
+
+  text(text: string): void {
+    this.#cell?.value.text(text)
+  }
+
+  close(name: string): void {
+    if (name === 'c') this.#endCell()
+    else if (name !== 'row') this.#cell?.value.close(name)
+    else if (this.#cells.length > 0) this.#rows.push({ line: this.#line, cells: this.#cells })
   }
 
   #endCell(): void {
     const cell = this.#cell
     this.#cell = null
-    const text = cell?.shown(this.#workbook) ?? ''
+    const text = cell ? shown(cell, this.#workbook) : ''
     if (!cell || text.trim() === '') return
     if (cell.column >= columnsMax) throw tooManyColumns(this.#workbook.archive.name, this.#line)
     this.#workbook.meter.cell(text)
@@ -225,48 +260,22 @@ function columnOf(reference: string | undefined): number | null {
   return column - 1
 }
 
-class Cell {
+interface Cell {
   readonly column: number
-  readonly #type: string
-  readonly #style: number
-  readonly #inline = new TextCollector()
-  #value = ''
-  #isValue = false
-  #isFormula = false
+  readonly type: string
+  readonly style: number
+  readonly value: TextCollector
+  hasFormula: boolean
+}
 
-  constructor(attributes: Attributes, column: number) {
-    this.column = column
-    this.#type = attributes.get('t') ?? 'n'
-    this.#style = Number(attributes.get('s') ?? 0)
-  }
-
-  take(token: XmlToken): void {
-    if (token.kind === 'text') {
-      if (this.#isValue) this.#value = bounded(this.#value + token.text, writtenMax)
-    } else if (token.name === 'v') this.#isValue = token.kind === 'open'
-    else if (token.name === 'f') this.#isFormula = true
-    this.#inline.take(token)
-  }
-
-  shown({ strings, formats, is1904 }: Workbook): string {
-    if (this.#type === 'inlineStr') return this.#inline.end()
-    const value = this.#value
-    if (value === '') return this.#isFormula && this.#type !== 'str' ? uncalculated : ''
-    switch (this.#type) {
-      case 's':
-        return strings[Number(value)] ?? ''
-      case 'b':
-        return value === '1' ? 'TRUE' : 'FALSE'
-      case 'd':
-        return value.replace(/T00:00(:00(\.0+)?)?Z?$/, '').replace('T', ' ')
-      case 'n': {
-        const number = Number(value)
-        return Number.isFinite(number)
-          ? shownNumber(number, formats[this.#style] ?? 'General', is1904)
-          : value
-      }
-      default:
-        return bounded(withoutEscapes(value))
-    }
-  }
+function shown(cell: Cell, { strings, formats, is1904 }: Workbook): string {
+  const { type } = cell
+  const value = cell.value.end()
+  if (value === '') return cell.hasFormula && type !== 'str' && type !== 'inlineStr' ? uncalculated : ''
+  if (type === 's') return strings[Number(value)] ?? ''
+  if (type === 'b') return value === '1' ? 'TRUE' : 'FALSE'
+  if (type === 'd') return value.replace(/T00:00(:00(\.0+)?)?Z?$/, '').replace('T', ' ')
+  if (type !== 'n') return withoutEscapes(value)
+  const number = Number(value)
+  return Number.isFinite(number) ? shownNumber(number, formats[cell.style] ?? 'General', is1904) : value
 }
