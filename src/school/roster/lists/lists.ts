@@ -3,7 +3,7 @@
  * Microsoft School Data Sync. From there on it is handled like any other set. The kind of file is recognised by its
  * content, not by its name or media type. A list with errors makes no set.
  *
- * A class list goes through sheets (csv-text.ts, xlsx.ts), the header (tables.ts, headers.ts) and its rows
+ * A class list goes through sheets (csv-text.ts, xlsx.ts), the header (tables.ts, list-headers.ts) and its rows
  * (class-list.ts) into set.ts; an export through export-files.ts and canvas.ts or sds.ts.
  */
 import { open, readFile, stat } from 'node:fs/promises'
