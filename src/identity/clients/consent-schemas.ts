@@ -1,15 +1,12 @@
-import { Id, Timestamp } from '../../platform/http/schemas.ts'
+import { Id, Timestamp, Titled } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 
-export const Consent = Type.Object(
-  {
-    clientId: Id('The application.'),
-    name: Type.String({ examples: ['Moodle'] }),
-    scopes: Type.Array(Type.String()),
-    givenAt: Timestamp(),
-  },
-  { title: 'Consent' },
-)
+export const Consent = Titled('Consent', {
+  clientId: Id('The application.'),
+  name: Type.String({ examples: ['Moodle'] }),
+  scopes: Type.Array(Type.String()),
+  givenAt: Timestamp(),
+})
 
 /** Part of the export of every role. */
 export const ConsentFields = {

@@ -1,4 +1,4 @@
-import { Id, Nullable, Timestamp } from '../../platform/http/schemas.ts'
+import { Id, Nullable, Timestamp, Titled } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import { roles } from '../../roles.ts'
 import { clientKinds, consents, idTokenAlgs, personScopes, serviceScopes, subjects } from './kinds.ts'
@@ -85,38 +85,35 @@ const clientFields = {
     { title: 'ClientCalls', description: 'Back-channel calls of the last seven days.' },
   ),
 }
-export const ClientSummary = Type.Object(clientFields, { title: 'ClientSummary' })
-export const ClientList = Type.Object({ clients: Type.Array(ClientSummary) }, { title: 'ClientList' })
+export const ClientSummary = Titled('ClientSummary', clientFields)
+export const ClientList = Titled('ClientList', { clients: Type.Array(ClientSummary) })
 
-const FailedCall = Type.Object(
-  {
-    userId: Type.String(),
-    sessionId: Type.String(),
-    state: Type.Enum(['waiting', 'failed'], {
-      title: 'ClientCallState',
-      description: '`failed`: given up. `waiting`: it will be tried again.',
-    }),
-    attempts: Type.Integer(),
-    status: Nullable(Type.Integer({ description: 'HTTP status of the last answer.' })),
-    error: Nullable(Type.String({ description: 'Why the last attempt failed.' })),
-    triedAt: Nullable(Timestamp()),
-    nextTryAt: Nullable(Timestamp()),
-  },
-  { title: 'ClientFailedCall' },
-)
+const FailedCall = Titled('ClientFailedCall', {
+  userId: Type.String(),
+  sessionId: Type.String(),
+  state: Type.Enum(['waiting', 'failed'], {
+    title: 'ClientCallState',
+    description: '`failed`: given up. `waiting`: it will be tried again.',
+  }),
+  attempts: Type.Integer(),
+  status: Nullable(Type.Integer({ description: 'HTTP status of the last answer.' })),
+  error: Nullable(Type.String({ description: 'Why the last attempt failed.' })),
+  triedAt: Nullable(Timestamp()),
+  nextTryAt: Nullable(Timestamp()),
+})
 const entryFields = {
   ...clientFields,
   failedCalls: Type.Array(FailedCall, {
     description: 'Back-channel calls that failed in the last seven days, newest first; at most 50.',
   }),
 }
-export const ClientEntry = Type.Object(entryFields, { title: 'ClientDetail' })
+export const ClientEntry = Titled('ClientDetail', entryFields)
 
 const secret = Type.String({
   description: 'The secret. Shown only here.',
   examples: ['8sK4c1m6Y0a2vN9bWqJx3tR5uE7oPzLdHfGiCjVkTnM'],
 })
-export const ClientWithSecret = Type.Object({ ...entryFields, secret }, { title: 'ClientWithSecret' })
+export const ClientWithSecret = Titled('ClientWithSecret', { ...entryFields, secret })
 export const ClientAdded = Type.Object(
   { ...entryFields, secret: Nullable(secret) },
   { title: 'ClientAdded', description: '`secret` is null for `spa` and `native`, which have none.' },
@@ -151,36 +148,26 @@ export const ClientChange = Type.Object(
   { name: Type.Optional(fields.name), ...changeFields, enabled: Type.Optional(Type.Boolean()) },
   { title: 'ClientChange', description: 'Lists replace the former ones.' },
 )
-export const ClientRotation = Type.Object(
-  {
-    overlapSeconds: Type.Integer({
-      description: 'How long the former secret works, up to 30 days; 0 if it leaked.',
-      documented: { minimum: 0, maximum: 2_592_000 },
-      examples: [604_800],
+export const ClientRotation = Titled('ClientRotation', {
+  overlapSeconds: Type.Integer({
+    description: 'How long the former secret works, up to 30 days; 0 if it leaked.',
+    documented: { minimum: 0, maximum: 2_592_000 },
+    examples: [604_800],
+  }),
+})
+export const ClientSignOut = Titled('ClientSignOut', {
+  ended: Type.Integer({ description: 'Number of sessions.' }),
+})
+export const ClientPeople = Titled('ClientPeople', {
+  people: Type.Array(
+    Titled('ClientPerson', {
+      userId: Id('The person’s id.'),
+      name: Nullable(Type.String()),
+      role: RoleName,
+      sessions: Type.Integer(),
+      since: Timestamp('Start of the oldest of these sessions.'),
+      lastSeenAt: Timestamp(),
     }),
-  },
-  { title: 'ClientRotation' },
-)
-export const ClientSignOut = Type.Object(
-  { ended: Type.Integer({ description: 'Number of sessions.' }) },
-  { title: 'ClientSignOut' },
-)
-export const ClientPeople = Type.Object(
-  {
-    people: Type.Array(
-      Type.Object(
-        {
-          userId: Id('The person’s id.'),
-          name: Nullable(Type.String()),
-          role: RoleName,
-          sessions: Type.Integer(),
-          since: Timestamp('Start of the oldest of these sessions.'),
-          lastSeenAt: Timestamp(),
-        },
-        { title: 'ClientPerson' },
-      ),
-    ),
-    next: Nullable(Type.String({ description: 'Give it as `after` for the next page.' })),
-  },
-  { title: 'ClientPeople' },
-)
+  ),
+  next: Nullable(Type.String({ description: 'Give it as `after` for the next page.' })),
+})

@@ -5,7 +5,7 @@ import { OAuthError } from '../../errors.ts'
 import { type MemoryBuckets, memoryPolicies, showLimit } from '../../platform/http/limits.ts'
 import { type Form, formMediaType, takeForms, takeTokens } from '../../platform/http/oauth.ts'
 import type { Call } from '../../platform/http/operation.ts'
-import { Nullable } from '../../platform/http/schemas.ts'
+import { Nullable, Titled } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import { type Client, hasSecret } from '../clients/clients.ts'
 import { operation } from '../session/operation.ts'
@@ -144,7 +144,7 @@ const tokenQuestions = (deps: OAuthRoutesDeps) => [
     summary: 'End the session of a token (RFC 7009)',
     description: 'Tokens that are unknown, or of another client, are ignored.',
     body: formBody(TokenOfClientForm),
-    reply: Type.Object({}, { title: 'Revoked' }),
+    reply: Titled('Revoked', {}),
     async answer(call) {
       const token = needed(call.body, 'token')
       const client = await clientOf(deps, call)

@@ -1,4 +1,4 @@
-import { Id, Nullable, Timestamp } from '../../platform/http/schemas.ts'
+import { Id, Nullable, Timestamp, Titled } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import { OtpCode } from '../sign-in/schemas.ts'
 
@@ -10,10 +10,11 @@ const PublicKeyType = Type.Literal('public-key', { title: 'PublicKeyType' })
 const Challenge = Base64Url('Valid for five minutes, and once.')
 const Timeout = Type.Integer({ description: 'Milliseconds.', examples: [300_000] })
 
-const CredentialDescriptor = Type.Object(
-  { type: PublicKeyType, id: Type.String(), transports: Type.Array(Type.String()) },
-  { title: 'CredentialDescriptor' },
-)
+const CredentialDescriptor = Titled('CredentialDescriptor', {
+  type: PublicKeyType,
+  id: Type.String(),
+  transports: Type.Array(Type.String()),
+})
 
 export const PasskeyRequestOptions = Type.Object(
   {
@@ -31,23 +32,21 @@ export const PasskeyRequestOptions = Type.Object(
   },
 )
 
-const RelyingParty = Type.Object({ id: Type.String(), name: Type.String() }, { title: 'RelyingParty' })
-const PasskeyOwner = Type.Object(
-  {
-    id: Type.String({ description: 'Says nothing about the account.' }),
-    name: Type.String({ examples: ['ada@example.org (student)'] }),
-    displayName: Type.String(),
-  },
-  { title: 'PasskeyOwner' },
-)
-const PasskeyAlgorithm = Type.Object(
-  { type: PublicKeyType, alg: Type.Integer({ description: 'Of COSE.' }) },
-  { title: 'PasskeyAlgorithm' },
-)
-const AuthenticatorSelection = Type.Object(
-  { residentKey: required, requireResidentKey: Type.Boolean(), userVerification: required },
-  { title: 'AuthenticatorSelection' },
-)
+const RelyingParty = Titled('RelyingParty', { id: Type.String(), name: Type.String() })
+const PasskeyOwner = Titled('PasskeyOwner', {
+  id: Type.String({ description: 'Says nothing about the account.' }),
+  name: Type.String({ examples: ['ada@example.org (student)'] }),
+  displayName: Type.String(),
+})
+const PasskeyAlgorithm = Titled('PasskeyAlgorithm', {
+  type: PublicKeyType,
+  alg: Type.Integer({ description: 'Of COSE.' }),
+})
+const AuthenticatorSelection = Titled('AuthenticatorSelection', {
+  residentKey: required,
+  requireResidentKey: Type.Boolean(),
+  userVerification: required,
+})
 
 export const PasskeyCreationOptions = Type.Object(
   {
@@ -72,29 +71,23 @@ const credentialFields = {
   type: PublicKeyType,
 }
 
-const AssertionResponse = Type.Object(
-  {
-    clientDataJSON: Base64Url('With the challenge and the origin.'),
-    authenticatorData: Base64Url('With flags and the counter.'),
-    signature: Base64Url('Over both.'),
-    userHandle: Type.Optional(Nullable(Type.String({ description: 'From when the passkey was added.' }))),
-  },
-  { title: 'PasskeyAssertionResponse' },
-)
+const AssertionResponse = Titled('PasskeyAssertionResponse', {
+  clientDataJSON: Base64Url('With the challenge and the origin.'),
+  authenticatorData: Base64Url('With flags and the counter.'),
+  signature: Base64Url('Over both.'),
+  userHandle: Type.Optional(Nullable(Type.String({ description: 'From when the passkey was added.' }))),
+})
 export const AssertionCredential = Type.Object(
   { ...credentialFields, response: AssertionResponse },
   { title: 'PasskeyAssertion', description: 'As `toJSON()` of the credential gives it.' },
 )
-export const PasskeyAnswer = Type.Object({ credential: AssertionCredential }, { title: 'PasskeyAnswer' })
+export const PasskeyAnswer = Titled('PasskeyAnswer', { credential: AssertionCredential })
 
-const AttestationResponse = Type.Object(
-  {
-    clientDataJSON: Base64Url('With the challenge and the origin.'),
-    attestationObject: Base64Url('With the public key.'),
-    transports: Type.Optional(Type.Array(Type.String(), { documented: { maxItems: 10 } })),
-  },
-  { title: 'PasskeyAttestationResponse' },
-)
+const AttestationResponse = Titled('PasskeyAttestationResponse', {
+  clientDataJSON: Base64Url('With the challenge and the origin.'),
+  attestationObject: Base64Url('With the public key.'),
+  transports: Type.Optional(Type.Array(Type.String(), { documented: { maxItems: 10 } })),
+})
 export const AttestationCredential = Type.Object(
   { ...credentialFields, response: AttestationResponse },
   { title: 'PasskeyAttestation', description: 'As `toJSON()` of the credential gives it.' },
@@ -105,57 +98,43 @@ const PasskeyName = Type.String({
   documented: { minLength: 1, maxLength: 100 },
   examples: ['My phone'],
 })
-export const NewPasskey = Type.Object(
-  { credential: AttestationCredential, name: Type.Optional(PasskeyName) },
-  { title: 'NewPasskey' },
-)
-export const PasskeyChange = Type.Object({ name: PasskeyName }, { title: 'PasskeyChange' })
-export const AddedPasskey = Type.Object(
-  { passkeyId: Id('The passkey.'), name: Type.String() },
-  { title: 'AddedPasskey' },
-)
+export const NewPasskey = Titled('NewPasskey', {
+  credential: AttestationCredential,
+  name: Type.Optional(PasskeyName),
+})
+export const PasskeyChange = Titled('PasskeyChange', { name: PasskeyName })
+export const AddedPasskey = Titled('AddedPasskey', { passkeyId: Id('The passkey.'), name: Type.String() })
 
-export const PasskeyEntry = Type.Object(
-  {
-    passkeyId: Id('The passkey.'),
-    name: Type.String(),
-    provider: Nullable(Type.String({ examples: ['iCloud Keychain'] })),
-    createdAt: Timestamp(),
-    lastUsedAt: Nullable(Timestamp()),
-    backedUp: Type.Boolean({
-      description: 'Whether its provider has a copy, so that other devices have it.',
-    }),
-  },
-  { title: 'Passkey' },
-)
-export const PasskeyList = Type.Object({ passkeys: Type.Array(PasskeyEntry) }, { title: 'PasskeyList' })
+export const PasskeyEntry = Titled('Passkey', {
+  passkeyId: Id('The passkey.'),
+  name: Type.String(),
+  provider: Nullable(Type.String({ examples: ['iCloud Keychain'] })),
+  createdAt: Timestamp(),
+  lastUsedAt: Nullable(Timestamp()),
+  backedUp: Type.Boolean({
+    description: 'Whether its provider has a copy, so that other devices have it.',
+  }),
+})
+export const PasskeyList = Titled('PasskeyList', { passkeys: Type.Array(PasskeyEntry) })
 
 /** Part of the export of every role, and of what staff see of a person. */
 export const PasskeyFields = { passkeys: Type.Array(PasskeyEntry) }
 
-export const PasskeyEndpoints = Type.Object(
-  {
-    enroll: Type.String({ description: 'Where people add passkeys.' }),
-    manage: Type.String({ description: 'Where people see and remove them.' }),
-  },
-  { title: 'PasskeyEndpoints' },
-)
+export const PasskeyEndpoints = Titled('PasskeyEndpoints', {
+  enroll: Type.String({ description: 'Where people add passkeys.' }),
+  manage: Type.String({ description: 'Where people see and remove them.' }),
+})
 
-export const SteppedUp = Type.Object(
-  { authenticatedAt: Timestamp('When the person proved who they are.') },
-  { title: 'SteppedUp' },
-)
-export const StepUpCodeRequest = Type.Object(
-  { sessionId: Type.Optional(Type.String({ description: 'From an earlier reply, to resend its code.' })) },
-  { title: 'StepUpCodeRequest' },
-)
-export const StepUpCodeAnswer = Type.Object(
-  {
-    otp_code: OtpCode,
-    sessionId: Type.String({
-      description: 'From the request for the code.',
-      documented: { minLength: 1 },
-    }),
-  },
-  { title: 'StepUpCodeAnswer' },
-)
+export const SteppedUp = Titled('SteppedUp', {
+  authenticatedAt: Timestamp('When the person proved who they are.'),
+})
+export const StepUpCodeRequest = Titled('StepUpCodeRequest', {
+  sessionId: Type.Optional(Type.String({ description: 'From an earlier reply, to resend its code.' })),
+})
+export const StepUpCodeAnswer = Titled('StepUpCodeAnswer', {
+  otp_code: OtpCode,
+  sessionId: Type.String({
+    description: 'From the request for the code.',
+    documented: { minLength: 1 },
+  }),
+})

@@ -1,5 +1,5 @@
 import { refusalReasons } from '../../messages/events/types.ts'
-import { Id, Nullable, Timestamp } from '../../platform/http/schemas.ts'
+import { Id, Nullable, Timestamp, Titled } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import { schoolRoles } from '../../roles.ts'
 import { returnBytesMax, returnLengthMax } from './return-path.ts'
@@ -14,14 +14,12 @@ const ProviderName = Type.String({
   examples: ['University account'],
 })
 
-export const ProviderButton = Type.Object(
-  { providerId: Id('The provider.'), name: ProviderName, roles: Type.Array(ProviderRole) },
-  { title: 'ProviderButton' },
-)
-export const ProviderButtons = Type.Object(
-  { providers: Type.Array(ProviderButton) },
-  { title: 'ProviderButtons' },
-)
+export const ProviderButton = Titled('ProviderButton', {
+  providerId: Id('The provider.'),
+  name: ProviderName,
+  roles: Type.Array(ProviderRole),
+})
+export const ProviderButtons = Titled('ProviderButtons', { providers: Type.Array(ProviderButton) })
 
 const goingFields = {
   return: Type.Optional(
@@ -38,58 +36,42 @@ const goingFields = {
     }),
   ),
 }
-export const SchoolSignIn = Type.Object(goingFields, { title: 'SchoolSignIn' })
-export const SchoolSignInStarted = Type.Object(
-  {
-    location: Type.String({ description: 'Where the browser has to go.' }),
-  },
-  { title: 'SchoolSignInStarted' },
-)
+export const SchoolSignIn = Titled('SchoolSignIn', goingFields)
+export const SchoolSignInStarted = Titled('SchoolSignInStarted', {
+  location: Type.String({ description: 'Where the browser has to go.' }),
+})
 
-export const NewSchoolLink = Type.Object(
-  { providerId: Id('The provider.'), ...goingFields },
-  { title: 'NewSchoolLink' },
-)
-export const SchoolLink = Type.Object(
-  {
-    providerId: Id('The provider.'),
-    name: ProviderName,
-    createdAt: Timestamp(),
-    lastUsedAt: Nullable(Timestamp()),
-  },
-  { title: 'SchoolLink' },
-)
-export const SchoolLinks = Type.Object({ links: Type.Array(SchoolLink) }, { title: 'SchoolLinks' })
+export const NewSchoolLink = Titled('NewSchoolLink', { providerId: Id('The provider.'), ...goingFields })
+export const SchoolLink = Titled('SchoolLink', {
+  providerId: Id('The provider.'),
+  name: ProviderName,
+  createdAt: Timestamp(),
+  lastUsedAt: Nullable(Timestamp()),
+})
+export const SchoolLinks = Titled('SchoolLinks', { links: Type.Array(SchoolLink) })
 
 /** Part of the export of students, and of what staff see of a person. */
 export const SchoolLinkFields = { schoolLinks: Type.Array(SchoolLink) }
 
-export const SchoolRefusals = Type.Object(
-  {
-    refusals: Type.Array(
-      Type.Object(
-        {
-          reference: Type.String({ description: 'As the page showed it.', examples: ['KTV-BDF-GHJ'] }),
-          at: Timestamp(),
-          reason: Type.Enum([...refusalReasons], { title: 'RefusalReason' }),
-          role: ProviderRole,
-          provider: Nullable(Type.String({ description: 'Its name; null if it was removed.' })),
-          userId: Nullable(Type.String({ description: 'The person, if the account is known here.' })),
-          number: Nullable(Type.String({ description: 'The student number that the provider claimed.' })),
-          address: Nullable(Type.String({ description: 'The address that the provider claimed.' })),
-        },
-        { title: 'SchoolRefusal' },
-      ),
-    ),
-  },
-  { title: 'SchoolRefusals' },
-)
+export const SchoolRefusals = Titled('SchoolRefusals', {
+  refusals: Type.Array(
+    Titled('SchoolRefusal', {
+      reference: Type.String({ description: 'As the page showed it.', examples: ['KTV-BDF-GHJ'] }),
+      at: Timestamp(),
+      reason: Type.Enum([...refusalReasons], { title: 'RefusalReason' }),
+      role: ProviderRole,
+      provider: Nullable(Type.String({ description: 'Its name; null if it was removed.' })),
+      userId: Nullable(Type.String({ description: 'The person, if the account is known here.' })),
+      number: Nullable(Type.String({ description: 'The student number that the provider claimed.' })),
+      address: Nullable(Type.String({ description: 'The address that the provider claimed.' })),
+    }),
+  ),
+})
 
-export const LogoutForm = Type.Object(
-  { logout_token: Type.String({ description: 'OpenID Connect Back-Channel Logout 1.0.' }) },
-  { title: 'BackChannelLogout' },
-)
-export const LoggedOut = Type.Object({}, { title: 'LoggedOut' })
+export const LogoutForm = Titled('BackChannelLogout', {
+  logout_token: Type.String({ description: 'OpenID Connect Back-Channel Logout 1.0.' }),
+})
+export const LoggedOut = Titled('LoggedOut', {})
 
 const Kind = Type.Enum(['entra', 'google', 'oidc'], {
   title: 'ProviderKind',
@@ -118,28 +100,25 @@ const Secret = Type.String({ description: 'The client secret. It is never shown.
 const Tenant = Type.String({ description: 'The id of the tenant, for Entra ID.' })
 const HostedDomain = Type.String({ description: 'The domain of the school, for Google.' })
 
-export const ProviderEntry = Type.Object(
-  {
-    providerId: Id('The provider.'),
-    ...changeable,
-    kind: Kind,
-    issuer: Type.String(),
-    tenant: Nullable(Tenant),
-    hostedDomain: Nullable(HostedDomain),
-    enabled: Type.Boolean(),
-    disabledAt: Nullable(Timestamp()),
-    readable: Type.Boolean({
-      description:
-        'Whether its secret can be decrypted. If not, set it again: the service’s own secret was replaced.',
-    }),
-    links: Type.Integer({ description: 'Accounts that are connected.' }),
-    redirectUri: Type.String({ description: 'To register at the provider.' }),
-    logoutUri: Type.String({ description: 'To register for back-channel logout.' }),
-    createdAt: Timestamp(),
-  },
-  { title: 'Provider' },
-)
-export const ProviderList = Type.Object({ providers: Type.Array(ProviderEntry) }, { title: 'ProviderList' })
+export const ProviderEntry = Titled('Provider', {
+  providerId: Id('The provider.'),
+  ...changeable,
+  kind: Kind,
+  issuer: Type.String(),
+  tenant: Nullable(Tenant),
+  hostedDomain: Nullable(HostedDomain),
+  enabled: Type.Boolean(),
+  disabledAt: Nullable(Timestamp()),
+  readable: Type.Boolean({
+    description:
+      'Whether its secret can be decrypted. If not, set it again: the service’s own secret was replaced.',
+  }),
+  links: Type.Integer({ description: 'Accounts that are connected.' }),
+  redirectUri: Type.String({ description: 'To register at the provider.' }),
+  logoutUri: Type.String({ description: 'To register for back-channel logout.' }),
+  createdAt: Timestamp(),
+})
+export const ProviderList = Titled('ProviderList', { providers: Type.Array(ProviderEntry) })
 
 const optional = {
   domains: Type.Optional(changeable.domains),
@@ -147,43 +126,31 @@ const optional = {
   addressClaim: Type.Optional(changeable.addressClaim),
   trustAddresses: Type.Optional(changeable.trustAddresses),
 }
-export const NewProvider = Type.Object(
-  {
-    name: changeable.name,
-    clientId: changeable.clientId,
-    roles: changeable.roles,
-    ...optional,
-    kind: Kind,
-    issuer: Type.Optional(Type.String({ examples: ['https://login.example.org/realms/school'] })),
-    secret: Secret,
-    tenant: Type.Optional(Nullable(Tenant)),
-    hostedDomain: Type.Optional(Nullable(HostedDomain)),
-  },
-  { title: 'NewProvider' },
-)
-export const ProviderChange = Type.Object(
-  {
-    name: Type.Optional(changeable.name),
-    clientId: Type.Optional(changeable.clientId),
-    roles: Type.Optional(changeable.roles),
-    ...optional,
-    secret: Type.Optional(Secret),
-    enabled: Type.Optional(Type.Boolean()),
-  },
-  { title: 'ProviderChange' },
-)
+export const NewProvider = Titled('NewProvider', {
+  name: changeable.name,
+  clientId: changeable.clientId,
+  roles: changeable.roles,
+  ...optional,
+  kind: Kind,
+  issuer: Type.Optional(Type.String({ examples: ['https://login.example.org/realms/school'] })),
+  secret: Secret,
+  tenant: Type.Optional(Nullable(Tenant)),
+  hostedDomain: Type.Optional(Nullable(HostedDomain)),
+})
+export const ProviderChange = Titled('ProviderChange', {
+  name: Type.Optional(changeable.name),
+  clientId: Type.Optional(changeable.clientId),
+  roles: Type.Optional(changeable.roles),
+  ...optional,
+  secret: Type.Optional(Secret),
+  enabled: Type.Optional(Type.Boolean()),
+})
 
-export const ProviderTest = Type.Object(
-  {
-    ok: Type.Boolean(),
-    steps: Type.Array(
-      Type.Object(
-        { step: Type.String(), ok: Type.Boolean(), text: Type.String() },
-        { title: 'ProviderTestStep' },
-      ),
-    ),
-    redirectUri: Type.String({ description: 'To register at the provider.' }),
-    logoutUri: Type.String({ description: 'To register for back-channel logout.' }),
-  },
-  { title: 'ProviderTest' },
-)
+export const ProviderTest = Titled('ProviderTest', {
+  ok: Type.Boolean(),
+  steps: Type.Array(
+    Titled('ProviderTestStep', { step: Type.String(), ok: Type.Boolean(), text: Type.String() }),
+  ),
+  redirectUri: Type.String({ description: 'To register at the provider.' }),
+  logoutUri: Type.String({ description: 'To register for back-channel logout.' }),
+})

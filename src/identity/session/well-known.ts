@@ -1,62 +1,57 @@
 /** Public keys and issuer metadata, for services that verify our tokens themselves. */
+import { Titled } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import { languages } from '../../platform/lib/languages.ts'
 import { algorithms } from './jwt.ts'
 import type { SigningKeys } from './keys.ts'
 import { operation } from './operation.ts'
 
-const PublicKey = Type.Object(
-  {
-    kty: Type.String({ description: '`EC` or `RSA`.' }),
-    crv: Type.Optional(Type.String({ description: 'With `x` and `y`, for `EC`.' })),
-    x: Type.Optional(Type.String()),
-    y: Type.Optional(Type.String()),
-    n: Type.Optional(Type.String({ description: 'With `e`, for `RSA`.' })),
-    e: Type.Optional(Type.String()),
-    kid: Type.String(),
-    use: Type.String(),
-    alg: Type.String(),
-  },
-  { title: 'PublicKey' },
-)
+const PublicKey = Titled('PublicKey', {
+  kty: Type.String({ description: '`EC` or `RSA`.' }),
+  crv: Type.Optional(Type.String({ description: 'With `x` and `y`, for `EC`.' })),
+  x: Type.Optional(Type.String()),
+  y: Type.Optional(Type.String()),
+  n: Type.Optional(Type.String({ description: 'With `e`, for `RSA`.' })),
+  e: Type.Optional(Type.String()),
+  kid: Type.String(),
+  use: Type.String(),
+  alg: Type.String(),
+})
 type Jwk = Awaited<ReturnType<SigningKeys['publicKeys']>>[number]
-const PublicKeys = Type.Object({ keys: Type.Array(Type.Unsafe<Jwk>(PublicKey)) }, { title: 'PublicKeys' })
+const PublicKeys = Titled('PublicKeys', { keys: Type.Array(Type.Unsafe<Jwk>(PublicKey)) })
 
-const IssuerMetadata = Type.Object(
-  {
-    issuer: Type.String(),
-    authorization_endpoint: Type.String(),
-    token_endpoint: Type.String(),
-    userinfo_endpoint: Type.String(),
-    jwks_uri: Type.String(),
-    introspection_endpoint: Type.String(),
-    revocation_endpoint: Type.String(),
-    end_session_endpoint: Type.String(),
-    scopes_supported: Type.Array(Type.String()),
-    response_types_supported: Type.Array(Type.String()),
-    response_modes_supported: Type.Array(Type.String()),
-    grant_types_supported: Type.Array(Type.String()),
-    subject_types_supported: Type.Array(Type.String()),
-    id_token_signing_alg_values_supported: Type.Array(Type.String()),
-    token_endpoint_auth_methods_supported: Type.Array(Type.String()),
-    introspection_endpoint_auth_methods_supported: Type.Array(Type.String()),
-    revocation_endpoint_auth_methods_supported: Type.Array(Type.String()),
-    code_challenge_methods_supported: Type.Array(Type.String()),
-    prompt_values_supported: Type.Array(Type.String()),
-    acr_values_supported: Type.Array(Type.String()),
-    claims_supported: Type.Array(Type.String()),
-    claim_types_supported: Type.Array(Type.String()),
-    claims_parameter_supported: Type.Boolean(),
-    request_parameter_supported: Type.Boolean(),
-    request_uri_parameter_supported: Type.Boolean(),
-    authorization_response_iss_parameter_supported: Type.Boolean(),
-    backchannel_logout_supported: Type.Boolean(),
-    backchannel_logout_session_supported: Type.Boolean(),
-    service_documentation: Type.String(),
-    ui_locales_supported: Type.Array(Type.String()),
-  },
-  { title: 'IssuerMetadata' },
-)
+const IssuerMetadata = Titled('IssuerMetadata', {
+  issuer: Type.String(),
+  authorization_endpoint: Type.String(),
+  token_endpoint: Type.String(),
+  userinfo_endpoint: Type.String(),
+  jwks_uri: Type.String(),
+  introspection_endpoint: Type.String(),
+  revocation_endpoint: Type.String(),
+  end_session_endpoint: Type.String(),
+  scopes_supported: Type.Array(Type.String()),
+  response_types_supported: Type.Array(Type.String()),
+  response_modes_supported: Type.Array(Type.String()),
+  grant_types_supported: Type.Array(Type.String()),
+  subject_types_supported: Type.Array(Type.String()),
+  id_token_signing_alg_values_supported: Type.Array(Type.String()),
+  token_endpoint_auth_methods_supported: Type.Array(Type.String()),
+  introspection_endpoint_auth_methods_supported: Type.Array(Type.String()),
+  revocation_endpoint_auth_methods_supported: Type.Array(Type.String()),
+  code_challenge_methods_supported: Type.Array(Type.String()),
+  prompt_values_supported: Type.Array(Type.String()),
+  acr_values_supported: Type.Array(Type.String()),
+  claims_supported: Type.Array(Type.String()),
+  claim_types_supported: Type.Array(Type.String()),
+  claims_parameter_supported: Type.Boolean(),
+  request_parameter_supported: Type.Boolean(),
+  request_uri_parameter_supported: Type.Boolean(),
+  authorization_response_iss_parameter_supported: Type.Boolean(),
+  backchannel_logout_supported: Type.Boolean(),
+  backchannel_logout_session_supported: Type.Boolean(),
+  service_documentation: Type.String(),
+  ui_locales_supported: Type.Array(Type.String()),
+})
 
 const cached = 'public, max-age=300'
 

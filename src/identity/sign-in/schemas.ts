@@ -1,20 +1,17 @@
-import { Email, Id, Nullable, Timestamp } from '../../platform/http/schemas.ts'
+import { Email, Id, Nullable, Timestamp, Titled } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 
 /** The reply to a request for a code. */
-export const CodeSent = Type.Object(
-  {
-    sessionId: Id('Identifies this sign-in until sign-out. Not a secret.'),
-    reference: Type.String({ description: 'Three letters, also in the mail’s subject.', examples: ['KTV'] }),
-    digits: Type.Enum([6, 8], {
-      title: 'CodeDigits',
-      description: 'Number of digits in the code.',
-    }),
-    expiresAt: Timestamp('When the code stops working.'),
-    resendAt: Nullable(Timestamp('From when it can be sent again; null when no more.')),
-  },
-  { title: 'CodeSent' },
-)
+export const CodeSent = Titled('CodeSent', {
+  sessionId: Id('Identifies this sign-in until sign-out. Not a secret.'),
+  reference: Type.String({ description: 'Three letters, also in the mail’s subject.', examples: ['KTV'] }),
+  digits: Type.Enum([6, 8], {
+    title: 'CodeDigits',
+    description: 'Number of digits in the code.',
+  }),
+  expiresAt: Timestamp('When the code stops working.'),
+  resendAt: Nullable(Timestamp('From when it can be sent again; null when no more.')),
+})
 
 export const OtpCode = Type.Integer({ minimum: 100000, maximum: 99999999, examples: [483920] })
 
@@ -32,14 +29,11 @@ export const Ask = Type.Object(
   { title: 'CodeRequest', examples: [{ email: 'ada@example.org' }] },
 )
 
-export const Answer = Type.Object(
-  {
-    email: Email,
-    otp_code: OtpCode,
-    sessionId: Type.String({ description: 'From send-otp.', documented: { minLength: 1 } }),
-  },
-  { title: 'CodeAnswer' },
-)
+export const Answer = Titled('CodeAnswer', {
+  email: Email,
+  otp_code: OtpCode,
+  sessionId: Type.String({ description: 'From send-otp.', documented: { minLength: 1 } }),
+})
 
 // Fastify knows headers in lower case; the document spells them as usual.
 export const AnswerHeaders = Type.Object({

@@ -1,4 +1,4 @@
-import { Email, Name, Timestamp } from '../../platform/http/schemas.ts'
+import { Email, Name, Timestamp, Titled } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import { rights } from '../../roles.ts'
 
@@ -14,22 +14,16 @@ const profileFields = {
   email: Type.String(),
   may: May,
 }
-export const StaffProfile = Type.Object(profileFields, { title: 'StaffProfile' })
-export const StaffMember = Type.Object({ ...profileFields, createdAt: Timestamp() }, { title: 'StaffMember' })
+export const StaffProfile = Titled('StaffProfile', profileFields)
+export const StaffMember = Titled('StaffMember', { ...profileFields, createdAt: Timestamp() })
 
 const firstname = Name('Given name.', 'Ada')
 const lastname = Name('Family name.', 'Lovelace')
 
-export const StaffList = Type.Object({ members: Type.Array(StaffMember) }, { title: 'StaffList' })
-export const NewStaffMember = Type.Object(
-  { email: Email, firstname, lastname, may: May },
-  { title: 'NewStaffMember' },
-)
-export const StaffChange = Type.Object(
-  {
-    firstname: Type.Optional(firstname),
-    lastname: Type.Optional(lastname),
-    may: Type.Optional(May),
-  },
-  { title: 'StaffChange' },
-)
+export const StaffList = Titled('StaffList', { members: Type.Array(StaffMember) })
+export const NewStaffMember = Titled('NewStaffMember', { email: Email, firstname, lastname, may: May })
+export const StaffChange = Titled('StaffChange', {
+  firstname: Type.Optional(firstname),
+  lastname: Type.Optional(lastname),
+  may: Type.Optional(May),
+})

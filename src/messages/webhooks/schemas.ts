@@ -1,4 +1,4 @@
-import { Nullable, Timestamp } from '../../platform/http/schemas.ts'
+import { Nullable, Timestamp, Titled } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 
 const Url = Type.String({
@@ -30,60 +30,44 @@ const webhookFields = {
   waiting: Type.Integer({ description: 'Events waiting for delivery.' }),
   createdAt: Timestamp(),
 }
-export const WebhookEntry = Type.Object(webhookFields, { title: 'Webhook' })
-export const WebhookWithSecret = Type.Object(
-  {
-    ...webhookFields,
-    secret: Type.String({
-      description: 'The key for checking signatures (Standard Webhooks). Shown only here.',
-      examples: ['whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD'],
-    }),
-  },
-  { title: 'WebhookWithSecret' },
-)
-export const WebhookDelivery = Type.Object(
-  {
-    number: Type.Integer({ description: 'The number of the event.' }),
-    eventId: Nullable(Type.String()),
-    type: Nullable(Type.String()),
-    state: Type.Enum(['waiting', 'delivered', 'given-up', 'dropped'], {
-      title: 'WebhookDeliveryState',
-      description: '`dropped`: it was waiting when the webhook was switched off.',
-    }),
-    attempts: Type.Integer(),
-    status: Nullable(Type.Integer({ description: 'HTTP status of the last answer.' })),
-    error: Nullable(Type.String({ description: 'Why the last attempt failed.' })),
-    triedAt: Nullable(Timestamp()),
-    nextTryAt: Nullable(Timestamp()),
-  },
-  { title: 'WebhookDelivery' },
-)
+export const WebhookEntry = Titled('Webhook', webhookFields)
+export const WebhookWithSecret = Titled('WebhookWithSecret', {
+  ...webhookFields,
+  secret: Type.String({
+    description: 'The key for checking signatures (Standard Webhooks). Shown only here.',
+    examples: ['whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD'],
+  }),
+})
+export const WebhookDelivery = Titled('WebhookDelivery', {
+  number: Type.Integer({ description: 'The number of the event.' }),
+  eventId: Nullable(Type.String()),
+  type: Nullable(Type.String()),
+  state: Type.Enum(['waiting', 'delivered', 'given-up', 'dropped'], {
+    title: 'WebhookDeliveryState',
+    description: '`dropped`: it was waiting when the webhook was switched off.',
+  }),
+  attempts: Type.Integer(),
+  status: Nullable(Type.Integer({ description: 'HTTP status of the last answer.' })),
+  error: Nullable(Type.String({ description: 'Why the last attempt failed.' })),
+  triedAt: Nullable(Timestamp()),
+  nextTryAt: Nullable(Timestamp()),
+})
 
-export const WebhookList = Type.Object({ webhooks: Type.Array(WebhookEntry) }, { title: 'WebhookList' })
-export const WebhookDeliveries = Type.Object(
-  { deliveries: Type.Array(WebhookDelivery) },
-  { title: 'WebhookDeliveries' },
-)
-export const NewWebhook = Type.Object({ url: Url, events: Events }, { title: 'NewWebhook' })
-export const WebhookChange = Type.Object(
-  {
-    url: Type.Optional(Url),
-    events: Type.Optional(Events),
-    enabled: Type.Optional(Type.Boolean()),
-  },
-  { title: 'WebhookChange' },
-)
-export const Replay = Type.Object({ since: Timestamp() }, { title: 'WebhookReplay' })
-export const ReplayQueued = Type.Object(
-  { queued: Type.Integer({ description: 'Number of events.' }) },
-  { title: 'WebhookReplayQueued' },
-)
-export const WebhookTest = Type.Object(
-  {
-    eventId: Type.String(),
-    status: Nullable(Type.Integer({ description: 'HTTP status of the answer; null if there was none.' })),
-    error: Nullable(Type.String({ description: 'Why it was not accepted; null if it was.' })),
-    ms: Type.Integer({ description: 'How long the answer took.' }),
-  },
-  { title: 'WebhookTest' },
-)
+export const WebhookList = Titled('WebhookList', { webhooks: Type.Array(WebhookEntry) })
+export const WebhookDeliveries = Titled('WebhookDeliveries', { deliveries: Type.Array(WebhookDelivery) })
+export const NewWebhook = Titled('NewWebhook', { url: Url, events: Events })
+export const WebhookChange = Titled('WebhookChange', {
+  url: Type.Optional(Url),
+  events: Type.Optional(Events),
+  enabled: Type.Optional(Type.Boolean()),
+})
+export const Replay = Titled('WebhookReplay', { since: Timestamp() })
+export const ReplayQueued = Titled('WebhookReplayQueued', {
+  queued: Type.Integer({ description: 'Number of events.' }),
+})
+export const WebhookTest = Titled('WebhookTest', {
+  eventId: Type.String(),
+  status: Nullable(Type.Integer({ description: 'HTTP status of the answer; null if there was none.' })),
+  error: Nullable(Type.String({ description: 'Why it was not accepted; null if it was.' })),
+  ms: Type.Integer({ description: 'How long the answer took.' }),
+})

@@ -1,8 +1,9 @@
 import { AppError } from '../../errors.ts'
 import { operation } from './operation.ts'
+import { Titled } from './schemas.ts'
 import { Type } from './type.ts'
 
-const Health = Type.Object({ status: Type.Literal('ok', { title: 'HealthStatus' }) }, { title: 'Health' })
+const Health = Titled('Health', { status: Type.Literal('ok', { title: 'HealthStatus' }) })
 
 export const readinessPath = '/health/ready'
 

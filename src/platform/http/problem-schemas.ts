@@ -1,24 +1,22 @@
 /** The problem, and the problem replies of every route. */
 import { type ErrorCode, errorKinds } from '../../errors.ts'
+import { Titled } from './schemas.ts'
 import { Type } from './type.ts'
 
 export const problemMediaType = 'application/problem+json'
 
-const FieldProblem = Type.Object(
-  {
-    pointer: Type.Optional(
-      Type.String({ description: 'Where in the body: a JSON pointer.', examples: ['#/email'] }),
-    ),
-    parameter: Type.Optional(
-      Type.String({
-        description: 'Or which parameter of the path, query or headers.',
-        examples: ['when'],
-      }),
-    ),
-    detail: Type.String({ description: 'What was expected.' }),
-  },
-  { title: 'FieldProblem' },
-)
+const FieldProblem = Titled('FieldProblem', {
+  pointer: Type.Optional(
+    Type.String({ description: 'Where in the body: a JSON pointer.', examples: ['#/email'] }),
+  ),
+  parameter: Type.Optional(
+    Type.String({
+      description: 'Or which parameter of the path, query or headers.',
+      examples: ['when'],
+    }),
+  ),
+  detail: Type.String({ description: 'What was expected.' }),
+})
 
 export const Problem = Type.Object(
   {

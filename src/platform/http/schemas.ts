@@ -2,7 +2,7 @@
  * Building blocks of schemas. A schema with a `title` is a component of that name in the OpenAPI document (openapi.ts).
  * The portal takes its types from schemas, so files with schemas must not use Node.
  */
-import type { TSchema } from 'typebox'
+import type { TProperties, TSchema } from 'typebox'
 import { invalidField } from '../../errors.ts'
 import { languages } from '../lib/languages.ts'
 import { instantFrom } from '../lib/time-text.ts'
@@ -49,6 +49,10 @@ export function timeFrom(parameter: string, text: string): number {
   if (at !== null) return at
   throw invalidField({ parameter, detail: 'must be a time such as 2026-11-15T09:00:00Z' })
 }
+
+/** An object that is a component of the OpenAPI document. */
+export const Titled = <Properties extends TProperties>(title: string, properties: Properties) =>
+  Type.Object(properties, { title })
 
 /** With any members. */
 export const OpenObject = <Value = unknown>() =>

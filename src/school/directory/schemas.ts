@@ -1,4 +1,4 @@
-import { Id, Nullable, QueryInteger, QueryTime, Timestamp } from '../../platform/http/schemas.ts'
+import { Id, Nullable, QueryInteger, QueryTime, Timestamp, Titled } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import { CalendarDate, PlainClass, School, StudentStatus } from '../student/schemas.ts'
 
@@ -41,31 +41,31 @@ const DirectoryStudent = Type.Object(
 )
 
 const { classId, title, code, kind, terms, teachers, meetings, updatedAt } = PlainClass.properties
-const DirectoryClass = Type.Object(
-  { classId, title, code, kind, terms, teachers, meetings, updatedAt },
-  { title: 'DirectoryClass' },
-)
+const DirectoryClass = Titled('DirectoryClass', {
+  classId,
+  title,
+  code,
+  kind,
+  terms,
+  teachers,
+  meetings,
+  updatedAt,
+})
 
-const DirectoryEnrolment = Type.Object(
-  {
-    classId,
-    userId: Id('The student’s id.'),
-    startDate: Nullable(CalendarDate),
-    endDate: Nullable(CalendarDate),
-    updatedAt: Timestamp(),
-  },
-  { title: 'DirectoryEnrolment' },
-)
+const DirectoryEnrolment = Titled('DirectoryEnrolment', {
+  classId,
+  userId: Id('The student’s id.'),
+  startDate: Nullable(CalendarDate),
+  endDate: Nullable(CalendarDate),
+  updatedAt: Timestamp(),
+})
 
-export const StudentPage = Type.Object(
-  { students: Type.Array(DirectoryStudent), ...pageFields },
-  { title: 'DirectoryStudentPage' },
-)
-export const ClassPage = Type.Object(
-  { classes: Type.Array(DirectoryClass), ...pageFields },
-  { title: 'DirectoryClassPage' },
-)
-export const EnrolmentPage = Type.Object(
-  { enrolments: Type.Array(DirectoryEnrolment), ...pageFields },
-  { title: 'DirectoryEnrolmentPage' },
-)
+export const StudentPage = Titled('DirectoryStudentPage', {
+  students: Type.Array(DirectoryStudent),
+  ...pageFields,
+})
+export const ClassPage = Titled('DirectoryClassPage', { classes: Type.Array(DirectoryClass), ...pageFields })
+export const EnrolmentPage = Titled('DirectoryEnrolmentPage', {
+  enrolments: Type.Array(DirectoryEnrolment),
+  ...pageFields,
+})
