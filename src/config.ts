@@ -1,7 +1,7 @@
 /**
  * Settings from the environment, then from a `.env` file. `settings.ts` lists them; here they are read, and checked
- * together. An error names the setting in one line. Only `main.js`, `app.ts`, `features.ts` and `commands/` read this;
- * features receive values.
+ * together. An error names the setting in one line. Only files beside this one and `commands/` import it; features
+ * receive values.
  */
 import { randomBytes } from 'node:crypto'
 import { existsSync, linkSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'

@@ -33,96 +33,96 @@ import { userAgent } from './version.ts'
 export const ownId = 'chiron'
 
 export type Features = Awaited<ReturnType<typeof openFeatures>>
+type Context = Awaited<ReturnType<typeof openContext>>
+type People = ReturnType<typeof openPeople>
 
-/** Opens and migrates the store; `tell` gets a line about it. The caller closes `db`. */
-export async function openFeatures(
-  config: Config,
-  {
-    clock = systemClock,
-    tell,
-    watch = (db) => db,
-    log = { warn() {} },
-  }: {
-    clock?: Clock
-    tell?: (line: string) => void
-    /** Puts metrics and traces around the store. */
-    watch?: (db: Db) => Db
-    log?: Pick<FailureLog, 'warn'>
-  } = {},
-) {
-  const { publicUrl } = config
+interface Options {
+  readonly clock?: Clock
+  /** Gets a line about the store. */
+  readonly tell?: (line: string) => void
+  /** Puts metrics and traces around the store. */
+  readonly watch?: (db: Db) => Db
+  readonly log?: Pick<FailureLog, 'warn'>
+}
+
+/** Opens and migrates the store, which the caller closes. */
+export async function openFeatures(config: Config, options: Options = {}) {
+  const context = await openContext(config, options)
+  const people = openPeople(context)
+  const signIns = openSignIns(config, { ...context, ...people })
+  return {
+    ...context,
+    ...people,
+    ...signIns,
+    ...openMessages(config, context),
+    roster: new Roster(context.db, context.clock, { ...rosterSettingsOf(config), secrets: context.secrets }),
+    support: new Support({ ...context, ...people, ...signIns }),
+  }
+}
+
+/** What most features need. */
+async function openContext(config: Config, options: Options) {
+  const { clock = systemClock, tell, watch = (db) => db, log = { warn() {} } } = options
   const db = watch(openDb(config.databaseUrl))
   await migrate(db, clock, tell)
-  const secrets = secretsFrom(config.secret, config.secretPrevious)
-  const methods = openMethodsOf(config)
-  const limits = new Limits(db, config.limits, log)
-  const keys = new SigningKeys({ db, clock, secrets }, accessTtlMs)
-  const students = new Students({ db, clock, timeZone: config.timeZone })
-  const veterinarians = new Veterinarians({ db, clock, secrets, limits, students })
-  const staff = new Staff({ db, clock })
-  const roles: Roles = { veterinarian: veterinarians, student: students, staff }
-  const issuer = { issuer: publicUrl, audience: publicUrl, clientId: ownId }
-  const sessions = new Sessions({
+  return {
     db,
     clock,
-    secrets,
-    limits,
+    secrets: secretsFrom(config.secret, config.secretPrevious),
+    log,
+    limits: new Limits(db, config.limits, log),
+    methods: openMethodsOf(config),
+    publicUrl: config.publicUrl,
+    timeZone: config.timeZone,
+    /** Private addresses that webhooks and back-channel calls may reach. */
+    allow: config.webhookAllow,
+    userAgent: userAgent(),
+  }
+}
+
+function openPeople(context: Context) {
+  const students = new Students(context)
+  const veterinarians = new Veterinarians({ ...context, students })
+  const staff = new Staff(context)
+  const roles: Roles = { veterinarian: veterinarians, student: students, staff }
+  return { students, veterinarians, staff, roles }
+}
+
+/** The ways to sign in, and the sessions that they start. */
+function openSignIns(config: Config, context: Context & People) {
+  const { publicUrl, clock } = context
+  const keys = new SigningKeys(context, accessTtlMs)
+  const sessions = new Sessions({
+    ...context,
     keys,
-    issuer,
-    roles,
+    issuer: { issuer: publicUrl, audience: publicUrl, clientId: ownId },
     keepEndedMs: config.keepSessionsDays * day,
   })
   const passkeys = new Passkeys({
-    db,
-    clock,
-    secrets,
-    limits,
+    ...context,
     sessions,
     relyingParty: {
       id: config.passkeyId,
       name: brandOf(config.school),
       origins: passkeyOriginsOf(config),
     },
-    methods,
     staffMustUse: config.staffPasskey === 'required',
   })
-  const fetch = guardedFetch(providerRangesOf(config), userAgent())
+  const fetch = guardedFetch(providerRangesOf(config), context.userAgent)
   const openId = new OpenId({ clock, fetch, redirectUri: redirectUriOf(publicUrl) })
-  const providers = new Providers({ db, clock, secrets, openId, publicUrl, methods })
+  const providers = new Providers({ ...context, openId })
   const schoolAccounts = new SchoolAccounts({
-    ...{ db, clock, secrets, limits, sessions, roles, providers, openId, methods, log },
+    ...context,
+    ...{ sessions, providers, openId },
     keepRefusalsMs: config.keepMailDays * day,
   })
-  const support = new Support({ db, clock, sessions, veterinarians, students, schoolAccounts })
-  const deliveries = new Deliveries({ db, clock, secrets, keepMs: config.keepMailDays * day })
-  const roster = new Roster(db, clock, { ...rosterSettingsOf(config), secrets })
-  const webhooks = new Webhooks({
-    db,
-    clock,
-    secrets,
-    allow: config.webhookAllow,
-    userAgent: userAgent(),
-  })
-  const clients = new Clients({ db, clock, production: config.production, allow: config.webhookAllow })
+  const clients = new Clients({ ...context, production: config.production })
+  return { keys, sessions, passkeys, providers, schoolAccounts, clients }
+}
+
+function openMessages(config: Config, context: Context) {
   return {
-    db,
-    clock,
-    secrets,
-    limits,
-    keys,
-    veterinarians,
-    students,
-    staff,
-    roles,
-    sessions,
-    methods,
-    passkeys,
-    providers,
-    schoolAccounts,
-    support,
-    deliveries,
-    roster,
-    webhooks,
-    clients,
+    deliveries: new Deliveries({ ...context, keepMs: config.keepMailDays * day }),
+    webhooks: new Webhooks(context),
   }
 }

@@ -84,7 +84,7 @@ function noneOf(wrong: (one: Import) => boolean): void {
 
 test('The reader of imports finds them', () => {
   assert.ok(files.length > 40 && imports.length > 200)
-  assert.ok(imports.some(({ from, to }) => from === 'app.ts' && to === 'features.ts'))
+  assert.ok(imports.some(({ from, to }) => from === 'service.ts' && to === 'features.ts'))
   for (const { to } of imports.filter(isOurs)) assert.ok(files.includes(to), to)
 })
 
@@ -114,11 +114,10 @@ test('lib, errors, locks and roles import nothing of ours but each other', () =>
   noneOf((one) => isBase.test(one.from) && isOurs(one) && !isBase.test(one.to))
 })
 
-test('Only main, cli, app, features and commands read the settings', () => {
+test('Only the files beside the groups, and commands, read the settings', () => {
   noneOf(
     ({ from, to }) =>
-      /^(config|settings)\.ts$/.test(to) &&
-      !/^(main|cli|app|features|config)\.ts$|^operate\/commands\//.test(from),
+      /^(config|settings)\.ts$/.test(to) && from.includes('/') && !from.startsWith('operate/commands/'),
   )
 })
 
@@ -157,9 +156,9 @@ test('Stores import db/db.ts, columns, errors, lib, events and what an account i
   )
 })
 
-test('Nobody imports another feature’s store, and only app.ts imports its routes', () => {
+test('Nobody imports another feature’s store, and only routes.ts imports its routes', () => {
   noneOf(({ from, to }) => isStore(to) && top(from) !== top(to))
-  noneOf(({ from, to }) => to.endsWith('routes.ts') && dirname(from) !== dirname(to) && from !== 'app.ts')
+  noneOf(({ from, to }) => to.endsWith('routes.ts') && dirname(from) !== dirname(to) && from !== 'routes.ts')
 })
 
 test('A feature imports of another feature its main file, or a part that is pure', () => {
@@ -248,7 +247,7 @@ test('The service and the demo school import only packages that remain in produc
 })
 
 test('Only what serves HTTP imports Fastify', () => {
-  const mayServe = /^(platform\/http\/.*|app\.ts|.*[/-](routes|well-known|mailbox)\.ts)$/
+  const mayServe = /^(platform\/http\/.*|(app|routes)\.ts|.*[/-](routes|well-known|mailbox)\.ts)$/
   const mayName = /^(platform\/log\.ts|operate\/(commands|traces)\/.*)$/
   noneOf(
     (one) =>
@@ -287,7 +286,7 @@ test('A step of a feature imports only from the steps before it, and of each onl
     const order = steps[top(one.to)]
     const [from, to] = [stepOf(one.from), stepOf(one.to)]
     if (!isOurs(one) || !order || to === undefined) return false
-    if (one.from === 'app.ts' && one.to.endsWith('routes.ts')) return false
+    if (one.from === 'routes.ts' && one.to.endsWith('routes.ts')) return false
     if (top(one.from) === top(one.to) && from === to) return false
     if (one.to !== `${top(one.to)}/${to}/${to}.ts`) return true
     return from !== undefined && order.indexOf(to) > order.indexOf(from)

@@ -1,7 +1,7 @@
 /**
  * Counts what one process does, for Prometheus. It is loaded only if CHIRON_METRICS_PORT is set, and is fed by hooks
- * that `app.ts` installs; no feature knows about it. Labels have few values and nothing personal: a route is its
- * pattern, never a path. figures.ts adds what is read from the store, and workers.ts sums over processes.
+ * that `service.ts` and `app.ts` install; no feature knows about it. Labels have few values and nothing personal: a
+ * route is its pattern, never a path. figures.ts adds what is read from the store, and workers.ts sums over processes.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
