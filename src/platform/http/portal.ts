@@ -21,6 +21,14 @@ interface Issued<Reply> {
   readonly refreshTtlMs: number
 }
 
+interface Cookie {
+  readonly name: string
+  readonly value: string
+  /** Null for one that lives as long as the browser is open. */
+  readonly maxAgeMs: number | null
+  readonly site?: 'Strict' | 'Lax'
+}
+
 export interface PortalCookie {
   readonly name: string
   /** onRequest hook: accepts only the portal's own pages. */
@@ -52,18 +60,12 @@ export function portalCookie(publicUrl: string): PortalCookie {
   const deviceName = named('chiron_device')
   const sharedName = named('chiron_shared')
   const elsewhereName = named('chiron_school')
-  /** Without an age it lives as long as the browser is open. */
-  const set = (
-    reply: FastifyReply,
-    cookie: string,
-    value: string,
-    maxAgeMs: number | null,
-    site: 'Strict' | 'Lax' = 'Strict',
-  ) => {
+  const set = (reply: FastifyReply, { name, value, maxAgeMs, site = 'Strict' }: Cookie) => {
     const age = maxAgeMs === null ? '' : `Max-Age=${Math.floor(maxAgeMs / 1000)}; `
     const attributes = `Path=/; HttpOnly; SameSite=${site}${https ? '; Secure' : ''}`
-    reply.header('Set-Cookie', `${cookie}=${value}; ${age}${attributes}`)
+    reply.header('Set-Cookie', `${name}=${value}; ${age}${attributes}`)
   }
+  const clear = (reply: FastifyReply, name: string) => set(reply, { name, value: '', maxAgeMs: 0 })
   const isShared = (request: FastifyRequest) =>
     cookieValues(request.headers.cookie ?? '', sharedName).includes('1')
 
@@ -79,19 +81,22 @@ export function portalCookie(publicUrl: string): PortalCookie {
     tokensIn: (request) => cookieValues(request.headers.cookie ?? '', name),
     isShared,
     keep(reply, { reply: { refresh_token, ...rest }, refreshTtlMs }, shared = isShared(reply.request)) {
-      set(reply, name, refresh_token, shared ? null : refreshTtlMs)
+      set(reply, { name, value: refresh_token, maxAgeMs: shared ? null : refreshTtlMs })
       return rest
     },
-    clear: (reply) => set(reply, name, '', 0),
+    clear: (reply) => clear(reply, name),
     deviceTokenIn: (request) => cookieValues(request.headers.cookie ?? '', deviceName)[0],
     keepDevice: (reply, token) =>
-      isShared(reply.request) ? set(reply, deviceName, '', 0) : set(reply, deviceName, token, deviceTtlMs),
+      isShared(reply.request)
+        ? clear(reply, deviceName)
+        : set(reply, { name: deviceName, value: token, maxAgeMs: deviceTtlMs }),
     signInElsewhereIn(request) {
       const [sealed, another] = cookieValues(request.headers.cookie ?? '', elsewhereName)
       return another === undefined ? sealed : undefined
     },
-    keepSignInElsewhere: (reply, sealed) => set(reply, elsewhereName, sealed, signInElsewhereTtlMs, 'Lax'),
-    clearSignInElsewhere: (reply) => set(reply, elsewhereName, '', 0, 'Lax'),
+    keepSignInElsewhere: (reply, value) =>
+      set(reply, { name: elsewhereName, value, maxAgeMs: signInElsewhereTtlMs, site: 'Lax' }),
+    clearSignInElsewhere: (reply) => set(reply, { name: elsewhereName, value: '', maxAgeMs: 0, site: 'Lax' }),
   }
 }
 
