@@ -3,11 +3,15 @@
  * one of the media types in `consumes`, or is JSON. Any other body is refused before it is read, and the request has
  * no effect.
  */
+import { finished } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { AppError } from '../../errors.ts'
+import { parseJsonBody } from './json.ts'
 import { hasBody } from './request-log.ts'
 
 export const jsonMediaType = 'application/json'
+/** Larger bodies are answered before they are read to the end. */
+const discardedBytesMax = 1024 * 1024
 
 interface BodySchema {
   readonly body?: unknown
@@ -23,7 +27,7 @@ export function isOptionalBody(body: unknown): boolean {
 }
 
 /** For a request without a body, or with one of no bytes: undefined, if the route allows that. */
-export function withoutBody(request: FastifyRequest): undefined {
+function withoutBody(request: FastifyRequest): undefined {
   const { body } = schemaOf(request) ?? {}
   if (body === undefined || isOptionalBody(body)) return undefined
   throw new AppError('invalid-request', 'This call needs a body.', {
@@ -47,7 +51,7 @@ function titleOf(types: readonly string[]): string | undefined {
 }
 
 /** The reply says what the route takes. */
-export function unsupportedBody(
+function unsupportedBody(
   request: FastifyRequest,
   detail = `Send the body as ${takenBy(request).join(' or ')}.`,
   headers: Record<string, string> = {},
@@ -60,7 +64,14 @@ export function unsupportedBody(
   })
 }
 
-export function demandBodies(app: FastifyInstance): void {
+export function takeBodies(app: FastifyInstance): void {
+  demandBodies(app)
+  refuseEncoded(app)
+  readLarge(app)
+  parseJson(app)
+}
+
+function demandBodies(app: FastifyInstance): void {
   app.addHook('preParsing', (request, _reply, _payload, done) => {
     if (schemaOf(request)?.body === undefined) return done()
     try {
@@ -76,4 +87,44 @@ export function demandBodies(app: FastifyInstance): void {
 function mediaTypeOf({ headers }: FastifyRequest): string {
   const [type = ''] = (headers['content-type'] ?? '').split(';', 1)
   return type.trim().toLowerCase()
+}
+
+function refuseEncoded(app: FastifyInstance): void {
+  app.addHook('preParsing', (request, _reply, _payload, done) => {
+    const encoding = request.headers['content-encoding']
+    if (encoding === undefined || /^\s*identity\s*$/i.test(encoding) || !hasBody(request.raw)) return done()
+    const detail = 'Send the body without Content-Encoding.'
+    done(unsupportedBody(request, detail, { 'Accept-Encoding': 'identity' }))
+  })
+}
+
+/**
+ * Reads a body that is too large before it is refused. Fastify would answer at once and close the connection. With part
+ * of the body unread, that resets the connection, and a proxy answers 502 instead of passing the 413 on.
+ */
+function readLarge(app: FastifyInstance): void {
+  app.addHook('preParsing', (request, _reply, payload, done) => {
+    const length = Number(request.headers['content-length'] ?? 0)
+    if (length <= request.routeOptions.bodyLimit || length > discardedBytesMax) return done()
+    finished(payload, { writable: false }, (error) => done(error ?? new AppError('body-too-large')))
+    payload.resume()
+  })
+}
+
+function parseJson(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser(jsonMediaType, { parseAs: 'buffer' }, (request, body, done) => {
+    try {
+      done(null, jsonOf(request, body as Buffer))
+    } catch (error) {
+      done(error as Error)
+    }
+  })
+}
+
+function jsonOf(request: FastifyRequest, body: Buffer): unknown {
+  const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i.exec(request.headers['content-type'] ?? '')?.[1]
+  if (charset !== undefined && !/^utf-?8$/i.test(charset))
+    throw unsupportedBody(request, 'Send the body in UTF-8.')
+  return body.length === 0 ? withoutBody(request) : parseJsonBody(body)
 }

@@ -5,8 +5,7 @@
  * body → validation → route → serialisation. A request with a body enters the queue once the body has arrived.
  * Anything thrown on the way becomes a problem (problem.ts).
  */
-import { createServer as createHttpServer, type IncomingMessage } from 'node:http'
-import { finished } from 'node:stream'
+import { createServer as createHttpServer, type IncomingMessage, type RequestListener } from 'node:http'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { AppError, invalidField } from '../../errors.ts'
 import type { Branding } from '../lib/branding.ts'
@@ -14,24 +13,21 @@ import type { Clock } from '../lib/clock.ts'
 import { newId } from '../lib/random.ts'
 import type { Log } from '../log.ts'
 import type { RouteConfig } from './access.ts'
-import { demandBodies, jsonMediaType, unsupportedBody, withoutBody } from './bodies.ts'
+import { takeBodies } from './bodies.ts'
 import { serializerWhenUsed, validatorWhenUsed } from './compile.ts'
 import { compressReplies } from './compress.ts'
 import { boundConnections } from './connections.ts'
 import { allowOrigins } from './cors.ts'
+import { Drain, type DrainTimes } from './drain.ts'
 import { apiVersion, commonHeaders, httpDate } from './headers.ts'
-import { readinessPath } from './health.ts'
-import { parseJsonBody } from './json.ts'
 import { notFoundPage } from './pages.ts'
 import { hasOtherMethod, Paths, paramLengthMax, pathOf } from './paths.ts'
 import { clientErrorHandler, errorHandler, expectationHandler } from './problem.ts'
 import { type Place, RequestQueue } from './queue.ts'
 import { hasBody, RequestLog, type RequestNote } from './request-log.ts'
-import { overloaded, turningAway } from './shed-load.ts'
+import { overloaded, shedLoad } from './shed-load.ts'
 
 const bodyBytesMax = 16 * 1024
-/** Larger bodies are answered before they are read to the end. */
-const discardedBytesMax = 1024 * 1024
 const requestTimeoutMs = 10_000
 /** For routes that say so (`bodyWithinMs`). */
 const longestRequestMs = 10 * 60_000
@@ -39,18 +35,8 @@ const closePatienceMs = 300
 
 export interface Server {
   readonly app: FastifyInstance
-  /**
-   * Refuses new requests and waits for those in progress. First it lingers: it says that it is not ready, and serves
-   * everything else until proxies have noticed.
-   */
   drain(times: DrainTimes): Promise<void>
   close(): Promise<void>
-}
-
-export interface DrainTimes {
-  readonly lingerMs: number
-  /** In all. */
-  readonly patienceMs: number
 }
 
 export interface ServerOptions {
@@ -79,10 +65,61 @@ export function createServer(options: ServerOptions): Server {
   const requests = new RequestLog(logger, options.answered)
   const onClientError = clientErrorHandler(publicUrl, requests)
   const headers = commonHeaders(publicUrl.startsWith('https:'))
-  const date = httpDate(clock)
   const queue = new RequestQueue(clock, logger)
   const paths = new Paths()
-  const app = Fastify({
+  const drain = new Drain(logger)
+  const app = fastifyWith({
+    clientErrorHandler: onClientError,
+    handlerOf: (handle) => shedLoad(handle, { queue, paths, ...options, headers }),
+    refuseUndecodable(request, reply) {
+      requests.begin(request, reply, () => {})
+      reply.headers(headers).header('Request-Id', request.id)
+      onError(new AppError('not-found'), request, reply)
+    },
+  })
+
+  boundConnections(app.server, clock, logger)
+  paths.watch(app)
+  options.addFirstHooks?.(app)
+  beginRequests(app, { requests, drain, headers, date: httpDate(clock) })
+  limitTime(app, onClientError)
+  compressReplies(app)
+  // Runs first, so that allowed origins can also read errors.
+  allowOrigins(app, corsOrigins, options.isApplication)
+  drain.refuseIn(app)
+  checkHeaders(app)
+  refuseUnknown(app, options.isHidden)
+  queueRequests(app, queue)
+  refuseNul(app)
+  takeBodies(app)
+  app.server.on('checkExpectation', expectationHandler(publicUrl, requests))
+  app.setErrorHandler(onError)
+  app.setNotFoundHandler(() => {
+    throw new AppError('not-found')
+  })
+
+  return {
+    app,
+    drain: (times) => drain.run(times),
+    async close() {
+      // Gives half-sent requests a moment to receive their 503.
+      const force = setTimeout(() => app.server.closeAllConnections(), closePatienceMs)
+      await app.close()
+      clearTimeout(force)
+    },
+  }
+}
+
+interface Handlers {
+  readonly clientErrorHandler: ReturnType<typeof clientErrorHandler>
+  /** What Node calls with each request, before Fastify. */
+  handlerOf(handle: RequestListener): RequestListener
+  /** For a path that cannot be decoded. */
+  refuseUndecodable(request: FastifyRequest, reply: FastifyReply): void
+}
+
+function fastifyWith({ clientErrorHandler, handlerOf, refuseUndecodable }: Handlers): FastifyInstance {
+  return Fastify({
     // Fastify’s logger creates a child per request. Our few log lines name the request id themselves.
     logger: false,
     genReqId: newId,
@@ -90,7 +127,7 @@ export function createServer(options: ServerOptions): Server {
     bodyLimit: bodyBytesMax,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
-    clientErrorHandler: onClientError,
+    clientErrorHandler,
     serverFactory: (handle) =>
       createHttpServer(
         {
@@ -99,10 +136,10 @@ export function createServer(options: ServerOptions): Server {
           requestTimeout: longestRequestMs,
           keepAliveTimeout: 60_000,
           connectionsCheckingInterval: 1_000,
-          // Node's own refusal is not a problem document; the onRequest hook below checks instead.
+          // Node's own refusal is not a problem document; `checkHeaders` refuses instead.
           requireHostHeader: false,
         },
-        turningAway(handle, { queue, paths, ...options, headers }),
+        handlerOf(handle),
       ),
     routerOptions: { maxParamLength: paramLengthMax },
     ajv: {
@@ -118,36 +155,28 @@ export function createServer(options: ServerOptions): Server {
     schemaController: {
       compilersFactory: { buildValidator: validatorWhenUsed, buildSerializer: serializerWhenUsed },
     },
-    // The path cannot be decoded.
-    frameworkErrors: (_error, request, reply) => {
-      requests.begin(request, reply as FastifyReply, () => {})
-      reply.headers(headers).header('Request-Id', request.id)
-      onError(new AppError('not-found'), request, reply as FastifyReply)
-    },
+    frameworkErrors: (_error, request, reply) => refuseUndecodable(request, reply as FastifyReply),
   })
+}
 
-  boundConnections(app.server, clock, logger)
-  paths.watch(app)
-  options.addFirstHooks?.(app)
-  const flow = { inFlight: 0, lingering: false, stopping: false, idle: () => {} }
+interface Beginning {
+  readonly requests: RequestLog
+  readonly drain: Drain
+  readonly headers: Readonly<Record<string, string>>
+  readonly date: () => string
+}
+
+function beginRequests(app: FastifyInstance, { requests, drain, headers, date }: Beginning): void {
   app.addHook('onRequest', (request, reply, done) => {
-    flow.inFlight++
-    requests.begin(request, reply, () => {
-      flow.inFlight--
-      if (flow.inFlight === 0) flow.idle()
-    })
+    drain.requestBegan()
+    requests.begin(request, reply, () => drain.requestEnded())
     reply.headers(headers).header('Request-Id', request.id).header('Date', date())
     done()
   })
-  limitTime(app, onClientError)
-  compressReplies(app)
-  // Runs first, so that allowed origins can also read errors.
-  allowOrigins(app, corsOrigins, options.isApplication)
-  app.addHook('onRequest', (request, reply, done) => {
-    if (flow.lingering) reply.header('Connection', 'close')
-    if (flow.stopping || (flow.lingering && request.routeOptions.url === readinessPath)) {
-      return done(new AppError('unavailable', 'The service is shutting down.', { retryAfterSeconds: 5 }))
-    }
+}
+
+function checkHeaders(app: FastifyInstance): void {
+  app.addHook('onRequest', (request, _reply, done) => {
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
       return done(new AppError('invalid-request', 'The Host header is missing.'))
     }
@@ -155,76 +184,21 @@ export function createServer(options: ServerOptions): Server {
       return done(new AppError('invalid-request', 'There is more than one Host header.'))
     }
     const version = request.headers['api-version']
-    if (version !== undefined && version !== apiVersion) return done(new AppError('unsupported-version'))
-    done()
+    const isKnown = version === undefined || version === apiVersion
+    done(isKnown ? undefined : new AppError('unsupported-version'))
   })
+}
+
+/** Paths, and methods of a path, that there are not. */
+function refuseUnknown(app: FastifyInstance, isHidden: ServerOptions['isHidden']): void {
   app.addHook('onRequest', (request, _reply, done) => {
-    if (options.isHidden?.(request)) return done(new AppError('not-found'))
+    if (isHidden?.(request)) return done(new AppError('not-found'))
     if (hasOtherMethod(request)) {
       const Allow = [...pathOf(request)!.methods].sort().join(', ')
       return done(new AppError('method-not-allowed', undefined, { headers: { Allow } }))
     }
     done(request.is404 ? new AppError('not-found') : undefined)
   })
-  queueRequests(app, queue)
-  demandBodies(app)
-  refuseNul(app)
-  app.addHook('preParsing', (request, _reply, _payload, done) => {
-    const encoding = request.headers['content-encoding']
-    if (encoding === undefined || /^\s*identity\s*$/i.test(encoding) || !hasBody(request.raw)) return done()
-    const detail = 'Send the body without Content-Encoding.'
-    done(unsupportedBody(request, detail, { 'Accept-Encoding': 'identity' }))
-  })
-  // Fastify would answer at once and close the connection. With part of the body unread, that resets the connection,
-  // and a proxy answers 502 instead of passing the 413 on.
-  app.addHook('preParsing', (request, _reply, payload, done) => {
-    const length = Number(request.headers['content-length'] ?? 0)
-    if (length <= request.routeOptions.bodyLimit || length > discardedBytesMax) return done()
-    finished(payload, { writable: false }, (error) => done(error ?? new AppError('body-too-large')))
-    payload.resume()
-  })
-  app.server.on('checkExpectation', expectationHandler(publicUrl, requests))
-
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser(jsonMediaType, { parseAs: 'buffer' }, (request, body, done) => {
-    try {
-      done(null, parseBody(request, body as Buffer))
-    } catch (error) {
-      done(error as Error)
-    }
-  })
-  app.setErrorHandler(onError)
-  app.setNotFoundHandler(() => {
-    throw new AppError('not-found')
-  })
-
-  const drain = async ({ lingerMs, patienceMs }: DrainTimes) => {
-    flow.lingering = true
-    if (lingerMs > 0) await new Promise((resolve) => setTimeout(resolve, lingerMs))
-    flow.stopping = true
-    if (flow.inFlight === 0) return
-    const idle = new Promise<void>((resolve) => {
-      flow.idle = resolve
-    })
-    await Promise.race([idle, new Promise((resolve) => setTimeout(resolve, patienceMs - lingerMs).unref())])
-    if (flow.inFlight > 0)
-      logger.warn({ requests: flow.inFlight }, 'cutting off requests that did not finish in time')
-  }
-  let drained: Promise<void> | undefined
-
-  return {
-    app,
-    drain(times) {
-      drained ??= drain(times)
-      return drained
-    },
-    async close() {
-      // Gives half-sent requests a moment to receive their 503.
-      const force = setTimeout(() => app.server.closeAllConnections(), closePatienceMs)
-      await app.close()
-      clearTimeout(force)
-    },
-  }
 }
 
 /** No value that we store has a NUL, and PostgreSQL fails on it. */
@@ -286,13 +260,6 @@ function limitTime(app: FastifyInstance, onClientError: ReturnType<typeof client
     if (bodyWithinMs !== undefined && hasBody(request.raw)) begin(request, bodyWithinMs)
     done()
   })
-}
-
-function parseBody(request: FastifyRequest, body: Buffer): unknown {
-  const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i.exec(request.headers['content-type'] ?? '')?.[1]
-  if (charset !== undefined && !/^utf-?8$/i.test(charset))
-    throw unsupportedBody(request, 'Send the body in UTF-8.')
-  return body.length === 0 ? withoutBody(request) : parseJsonBody(body)
 }
 
 /** Node exposes only the first Host header; a proxy in front may have used another (RFC 9112 §3.2). */
