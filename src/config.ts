@@ -162,76 +162,91 @@ function readTraces(env: Env): TraceSettings | null {
   return found
 }
 
+type Complaints = readonly (UsageError | false)[]
+
 function checkTogether(config: Config): void {
-  const {
-    production,
-    secret,
-    secretPrevious,
-    smtpUrl,
-    publicUrl,
-    databaseUrl,
-    limits,
-    host,
-    port,
-    metricsPort,
-  } = config
+  const { production, limits, port, metricsPort } = config
+  const complaints = [
+    ...complaintsAboutSecrets(config),
+    ...complaintsInProduction(config),
+    ...complaintsAboutOAuth(config),
+    metricsPort !== 0 &&
+      metricsPort === port &&
+      wrong('CHIRON_METRICS_PORT', 'must be another port than CHIRON_PORT'),
+    ...complaintsAboutPasskeys(config),
+    production && !limits && wrong('CHIRON_LIMITS', 'cannot be off in production'),
+    ...complaintsAboutMailbox(config),
+  ].filter((complaint) => complaint !== false)
+  if (complaints.length > 0) throw new UsageError(complaints.map(({ message }) => message).join('; '))
+}
+
+function complaintsAboutSecrets({ production, secret, secretPrevious }: Config): Complaints {
   const tooShort = (text: string | null) => text !== null && Buffer.byteLength(text) < secretBytesMin
   const bytes = `must have at least ${secretBytesMin} bytes`
-  const complaints = [
+  return [
     production && secret === '' && wrong('CHIRON_SECRET', 'must be set in production'),
     secret !== '' && tooShort(secret) && wrong('CHIRON_SECRET', bytes),
     !tooShort(secret) &&
       isGuessable(secret) &&
       wrong('CHIRON_SECRET', 'is easy to guess; make one with: openssl rand -base64 48'),
     tooShort(secretPrevious) && wrong('CHIRON_SECRET_PREVIOUS', bytes),
-    production && smtpUrl === null && wrong('CHIRON_SMTP_URL', 'must be set in production'),
-    production &&
-      !publicUrl.startsWith('https:') &&
-      wrong('CHIRON_PUBLIC_URL', 'must be an https address in production'),
-    production &&
-      databaseUrl.startsWith('postgres') &&
+  ]
+}
+
+function complaintsInProduction({ production, smtpUrl, publicUrl, databaseUrl }: Config): Complaints {
+  if (!production) return []
+  return [
+    smtpUrl === null && wrong('CHIRON_SMTP_URL', 'must be set in production'),
+    !publicUrl.startsWith('https:') && wrong('CHIRON_PUBLIC_URL', 'must be an https address in production'),
+    databaseUrl.startsWith('postgres') &&
       isPlainByOmission(databaseUrl) &&
       wrong(
         'CHIRON_DATABASE_URL',
         'must set a known sslmode in production when a host is not this machine: sslmode=verify-full, or sslmode=disable for plain text',
       ),
-    config.smtpOAuth !== null &&
-      (smtpUrl === null
-        ? wrong('CHIRON_SMTP_URL', 'must be set with CHIRON_SMTP_OAUTH_TOKEN_URL')
-        : new URL(smtpUrl).password !== '' &&
-          wrong('CHIRON_SMTP_URL', 'must hold no password when CHIRON_SMTP_OAUTH_TOKEN_URL is set')),
-    metricsPort !== 0 &&
-      metricsPort === port &&
-      wrong('CHIRON_METRICS_PORT', 'must be another port than CHIRON_PORT'),
-    !isWithin(new URL(publicUrl).hostname, config.passkeyId) &&
+  ]
+}
+
+function complaintsAboutOAuth({ smtpOAuth, smtpUrl }: Config): Complaints {
+  if (smtpOAuth === null) return []
+  if (smtpUrl === null) return [wrong('CHIRON_SMTP_URL', 'must be set with CHIRON_SMTP_OAUTH_TOKEN_URL')]
+  return [
+    new URL(smtpUrl).password !== '' &&
+      wrong('CHIRON_SMTP_URL', 'must hold no password when CHIRON_SMTP_OAUTH_TOKEN_URL is set'),
+  ]
+}
+
+function complaintsAboutPasskeys(config: Config): Complaints {
+  const { hostname } = new URL(config.publicUrl)
+  const isRequired = config.staffPasskey === 'required'
+  return [
+    !isWithin(hostname, config.passkeyId) &&
       wrong(
         'CHIRON_PASSKEY_ID',
-        `must be the host of CHIRON_PUBLIC_URL (${new URL(publicUrl).hostname}), or a domain above it with a dot`,
+        `must be the host of CHIRON_PUBLIC_URL (${hostname}), or a domain above it with a dot`,
       ),
-    config.staffPasskey === 'required' &&
+    isRequired &&
       !config.passkeys &&
       wrong('CHIRON_STAFF_PASSKEY', 'cannot be required while CHIRON_PASSKEYS is off'),
-    config.staffPasskey === 'required' &&
+    isRequired &&
       !config.staffSignIn.includes('passkey') &&
       wrong('CHIRON_STAFF_SIGN_IN', 'must have passkey while CHIRON_STAFF_PASSKEY is required'),
-    production && !limits && wrong('CHIRON_LIMITS', 'cannot be off in production'),
-    !production &&
-      smtpUrl === null &&
-      !isLoopbackHost(host) &&
-      wrong(
-        'CHIRON_SMTP_URL',
-        `must be set when CHIRON_HOST is ${host}: the built-in mailbox is for this machine only`,
-      ),
+  ]
+}
+
+/** Without a mail server, everybody who reaches the service can read all mail. */
+function complaintsAboutMailbox({ production, smtpUrl, host, publicUrl }: Config): Complaints {
+  if (production || smtpUrl !== null) return []
+  const mustBeSet = (name: SettingName, value: string) =>
+    wrong(
+      'CHIRON_SMTP_URL',
+      `must be set when ${name} is ${value}: the built-in mailbox is for this machine only`,
+    )
+  return [
+    !isLoopbackHost(host) && mustBeSet('CHIRON_HOST', host),
     // Behind a proxy on this machine, every request would seem to be local.
-    !production &&
-      smtpUrl === null &&
-      !isLoopbackHost(new URL(publicUrl).hostname) &&
-      wrong(
-        'CHIRON_SMTP_URL',
-        `must be set when CHIRON_PUBLIC_URL is ${publicUrl}: the built-in mailbox is for this machine only`,
-      ),
-  ].filter((complaint) => complaint !== false)
-  if (complaints.length > 0) throw new UsageError(complaints.map(({ message }) => message).join('; '))
+    !isLoopbackHost(new URL(publicUrl).hostname) && mustBeSet('CHIRON_PUBLIC_URL', publicUrl),
+  ]
 }
 
 /** Browsers accept a domain above the host, but not a top-level one. */
