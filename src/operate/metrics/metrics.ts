@@ -40,124 +40,95 @@ const mailBuckets = [0.25, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600]
 
 export class Metrics {
   readonly registry = new Registry()
-  readonly #requests: Counter<'method' | 'route' | 'status'>
-  readonly #durations: Histogram<'method' | 'route'>
-  readonly #errors: Counter<'code'>
-  readonly #limits: Counter<'limit'>
-  readonly #signIns: Counter<'role' | 'outcome' | 'method'>
-  readonly #clientSignIns: Counter<'client'>
-  readonly #logoutCalls: Counter<'outcome'>
-  readonly #codes: Counter<'digits'>
-  readonly #attacks: Counter<'on'>
-  readonly #mails: Counter<'outcome'>
-  readonly #handover: Histogram
-  readonly #webhooks: Counter<'outcome'>
-  readonly #sweeps: Counter<'part'>
-  readonly #store: Histogram<'call'>
-  readonly #storeFailures: Counter<'call'>
-  readonly #storeWaiting: Gauge
+  readonly #requests = this.#counter(
+    'chiron_http_requests_total',
+    'Requests by method, route pattern and status; "aborted" if the client left first',
+    ['method', 'route', 'status'],
+  )
+  readonly #durations = this.#histogram(
+    'chiron_http_request_duration_seconds',
+    'Time from the request to the end of its reply',
+    requestBuckets,
+    ['method', 'route'],
+  )
+  readonly #errors = this.#counter('chiron_http_errors_total', 'Problems answered, by code', ['code'])
+  readonly #limits = this.#counter('chiron_limits_hit_total', 'Requests refused by a limit', ['limit'])
+  readonly #signIns = this.#counter(
+    'chiron_sign_ins_total',
+    'Steps of sign-ins by role, outcome and method; of a refused passkey or school account the role is unknown',
+    ['role', 'outcome', 'method'],
+  )
+  readonly #clientSignIns = this.#counter(
+    'chiron_client_sign_ins_total',
+    'Sign-ins at applications, by the id of the application',
+    ['client'],
+  )
+  readonly #logoutCalls = this.#counter(
+    'chiron_logout_calls_total',
+    'Outcomes of telling applications that a session has ended',
+    ['outcome'],
+  )
+  readonly #codes = this.#counter(
+    'chiron_codes_total',
+    'Sign-ins begun, by the length of their code; eight digits under attack',
+    ['digits'],
+  )
+  readonly #attacks = this.#counter(
+    'chiron_attack_thresholds_crossed_total',
+    'Thresholds of wrong codes reached, for an address, a network or the service',
+    ['on'],
+  )
+  readonly #mails = this.#counter(
+    'chiron_mails_total',
+    'Mail delivery outcomes; a deferred mail is retried, and a waiting code is sent when its budget has room',
+    ['outcome'],
+  )
+  readonly #handover = this.#histogram(
+    'chiron_mail_handover_seconds',
+    'Time from the request for a mail until the mail server accepts it',
+    mailBuckets,
+  )
+  readonly #webhooks = this.#counter('chiron_webhooks_total', 'Outcomes of webhook delivery attempts', [
+    'outcome',
+  ])
+  readonly #sweeps = this.#counter(
+    'chiron_sweep_failures_total',
+    'Failed parts of the sweep: rows that they should delete or end pile up',
+    ['part'],
+  )
+  readonly #store = this.#histogram(
+    'chiron_store_call_duration_seconds',
+    'Duration of store calls, including waiting',
+    storeBuckets,
+    ['call'],
+  )
+  readonly #storeFailures = this.#counter(
+    'chiron_store_failures_total',
+    'Calls that failed because the store was unreachable or overloaded',
+    ['call'],
+  )
+  readonly #storeWaiting = new Gauge({
+    name: 'chiron_store_calls_waiting',
+    help: 'Store calls in flight',
+    registers: [this.registry],
+  })
 
   constructor() {
-    const registers = [this.registry]
-    this.#requests = new Counter({
-      name: 'chiron_http_requests_total',
-      help: 'Requests by method, route pattern and status; "aborted" if the client left first',
-      labelNames: ['method', 'route', 'status'],
-      registers,
-    })
-    this.#durations = new Histogram({
-      name: 'chiron_http_request_duration_seconds',
-      help: 'Time from the request to the end of its reply',
-      labelNames: ['method', 'route'],
-      buckets: requestBuckets,
-      registers,
-    })
-    this.#errors = new Counter({
-      name: 'chiron_http_errors_total',
-      help: 'Problems answered, by code',
-      labelNames: ['code'],
-      registers,
-    })
-    this.#limits = new Counter({
-      name: 'chiron_limits_hit_total',
-      help: 'Requests refused by a limit',
-      labelNames: ['limit'],
-      registers,
-    })
-    this.#signIns = new Counter({
-      name: 'chiron_sign_ins_total',
-      help: 'Steps of sign-ins by role, outcome and method; of a refused passkey or school account the role is unknown',
-      labelNames: ['role', 'outcome', 'method'],
-      registers,
-    })
-    this.#clientSignIns = new Counter({
-      name: 'chiron_client_sign_ins_total',
-      help: 'Sign-ins at applications, by the id of the application',
-      labelNames: ['client'],
-      registers,
-    })
-    this.#logoutCalls = new Counter({
-      name: 'chiron_logout_calls_total',
-      help: 'Outcomes of telling applications that a session has ended',
-      labelNames: ['outcome'],
-      registers,
-    })
-    this.#codes = new Counter({
-      name: 'chiron_codes_total',
-      help: 'Sign-ins begun, by the length of their code; eight digits under attack',
-      labelNames: ['digits'],
-      registers,
-    })
-    this.#attacks = new Counter({
-      name: 'chiron_attack_thresholds_crossed_total',
-      help: 'Thresholds of wrong codes reached, for an address, a network or the service',
-      labelNames: ['on'],
-      registers,
-    })
-    this.#mails = new Counter({
-      name: 'chiron_mails_total',
-      help: 'Mail delivery outcomes; a deferred mail is retried, and a waiting code is sent when its budget has room',
-      labelNames: ['outcome'],
-      registers,
-    })
-    this.#handover = new Histogram({
-      name: 'chiron_mail_handover_seconds',
-      help: 'Time from the request for a mail until the mail server accepts it',
-      buckets: mailBuckets,
-      registers,
-    })
-    this.#webhooks = new Counter({
-      name: 'chiron_webhooks_total',
-      help: 'Outcomes of webhook delivery attempts',
-      labelNames: ['outcome'],
-      registers,
-    })
-    this.#sweeps = new Counter({
-      name: 'chiron_sweep_failures_total',
-      help: 'Failed parts of the sweep: rows that they should delete or end pile up',
-      labelNames: ['part'],
-      registers,
-    })
-    this.#store = new Histogram({
-      name: 'chiron_store_call_duration_seconds',
-      help: 'Duration of store calls, including waiting',
-      labelNames: ['call'],
-      buckets: storeBuckets,
-      registers,
-    })
-    this.#storeFailures = new Counter({
-      name: 'chiron_store_failures_total',
-      help: 'Calls that failed because the store was unreachable or overloaded',
-      labelNames: ['call'],
-      registers,
-    })
-    this.#storeWaiting = new Gauge({
-      name: 'chiron_store_calls_waiting',
-      help: 'Store calls in flight',
-      registers,
-    })
     addProcessMetrics(this.registry)
     this.#startAtZero()
+  }
+
+  #counter<Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> {
+    return new Counter({ name, help, labelNames, registers: [this.registry] })
+  }
+
+  #histogram<Label extends string = never>(
+    name: string,
+    help: string,
+    buckets: number[],
+    labelNames: Label[] = [],
+  ): Histogram<Label> {
+    return new Histogram({ name, help, buckets, labelNames, registers: [this.registry] })
   }
 
   /** A counter that appears only at its first event has no increase that an alert could see. */
