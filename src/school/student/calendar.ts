@@ -107,11 +107,12 @@ function weeklyEvents(entry: CalendarEntry, zone: Zone): string[] {
       entry.meetings.flatMap(({ day, start, end }, nth) => {
         const [first, last] = [firstOn(day, span.startDate), lastOn(day, span.endDate)]
         if (first > last) return []
-        return event(entry, zone, `${span.name}\0${nth}`, [
+        const when = [
           `DTSTART${zone.local(first, start)}`,
           `DTEND${zone.local(first, end)}`,
           `RRULE:FREQ=WEEKLY;UNTIL=${zone.utc(last, start)}`,
-        ])
+        ]
+        return event(entry, zone, { name: `${span.name}\0${nth}`, when })
       }),
     )
 }
@@ -120,23 +121,28 @@ function allDayEvents(entry: CalendarEntry, zone: Zone): string[] {
   return spansOf(entry).flatMap((span) => {
     const isShort = daysOf(span) <= spanDaysMax && ['rotation', 'practical'].includes(entry.kind)
     const { startDate, endDate } = isShort ? span : { ...span, endDate: span.startDate }
-    const dates = isShort ? [] : [`${span.startDate} – ${span.endDate}`]
-    const days = [
+    const notes = isShort ? [] : [`${span.startDate} – ${span.endDate}`]
+    const when = [
       `DTSTART;VALUE=DATE:${digits(startDate)}`,
       `DTEND;VALUE=DATE:${digits(dayAfter(endDate))}`,
       // Nobody is busy all day: it must not block the calendar.
       'TRANSP:TRANSPARENT',
     ]
-    return event(entry, zone, span.name, days, dates)
+    return event(entry, zone, { name: span.name, when, notes })
   })
+}
+
+interface Occurrence {
+  /** Tells it from the others of its class. */
+  readonly name: string
+  readonly when: readonly string[]
+  readonly notes?: readonly string[]
 }
 
 function event(
   { key, title, location, teachers, updatedAt }: CalendarEntry,
   { stamp }: Zone,
-  name: string,
-  when: readonly string[],
-  notes: readonly string[] = [],
+  { name, when, notes = [] }: Occurrence,
 ): string[] {
   const names = teachers.map(({ firstname, lastname }) => `${firstname} ${lastname}`).join(', ')
   const description = [...notes, names].filter((line) => line !== '').join('\n')
