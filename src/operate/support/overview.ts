@@ -102,12 +102,6 @@ export class Overview {
     const sum = (of: (each: Hour) => number) => hours.reduce((total, [, each]) => total + of(each), 0)
     const signInsLastDay = sum(({ signIns }) => signIns)
     const failedLastDay = sum(({ failedMails }) => failedMails)
-    const isOff = ({ enabled, disabledBecause }: (typeof hooks)[number]) =>
-      !enabled && disabledBecause !== 'operator'
-    const isFailing = ({ enabled, readable, failures }: (typeof hooks)[number]) =>
-      enabled && (!readable || failures > 0)
-    const failing = hooks.filter(isFailing).length
-    const switchedOff = hooks.filter(isOff).length
     return {
       at: timestamp(now),
       version,
@@ -124,14 +118,7 @@ export class Overview {
         oldestAt: timestampOrNull(figures.oldest_unsent_at),
         failedLastDay,
       },
-      attack: {
-        ...(figures.guessing.underAttack ? wrong('guessing') : well()),
-        underAttack: figures.guessing.underAttack,
-        wrongCodesLastHour: figures.guessing.wrongLastHour,
-        threshold: figures.guessing.hourThreshold,
-        wrongCodesLastDay: figures.guessing.wrongLastDay,
-        dayThreshold: figures.guessing.dayThreshold,
-      },
+      attack: attackOf(figures.guessing),
       roster: {
         ...this.#rosterVerdict(figures, now, studentsExist),
         generation: figures.roster_at === null ? null : figures.roster_generation,
@@ -140,11 +127,7 @@ export class Overview {
         fileAt: timestampOrNull(figures.roster_file_at),
         ...fetchesOf(figures, this.#deps.fetchesRosters),
       },
-      webhooks: {
-        ...(hooks.length === 0 ? notSetUp('none') : failing + switchedOff > 0 ? wrong('failing') : well()),
-        failing,
-        switchedOff,
-      },
+      webhooks: webhooksOf(hooks),
       people: {
         ...(people.counts.length === 0 ? notSetUp('nobody') : well(toCheckAgain > 0 ? 'check-again' : null)),
         countedAt: timestamp(people.countedAt),
@@ -224,6 +207,32 @@ export class Overview {
         return { countedAt: now, counts: [...totals.values()] }
       last = chunk[0]!.last
     }
+  }
+}
+
+function attackOf({ underAttack, ...guessing }: ServiceState) {
+  return {
+    ...(underAttack ? wrong('guessing') : well()),
+    underAttack,
+    wrongCodesLastHour: guessing.wrongLastHour,
+    threshold: guessing.hourThreshold,
+    wrongCodesLastDay: guessing.wrongLastDay,
+    dayThreshold: guessing.dayThreshold,
+  }
+}
+
+function webhooksOf(all: Awaited<ReturnType<Webhooks['list']>>) {
+  const failing = all.filter(
+    ({ enabled, readable, failures }) => enabled && (!readable || failures > 0),
+  ).length
+  const switchedOff = all.filter(
+    ({ enabled, disabledBecause }) => !enabled && disabledBecause !== 'operator',
+  ).length
+  const isWrong = failing + switchedOff > 0
+  return {
+    ...(all.length === 0 ? notSetUp('none') : isWrong ? wrong('failing') : well()),
+    failing,
+    switchedOff,
   }
 }
 
