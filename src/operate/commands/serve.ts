@@ -8,8 +8,9 @@ import { refuseDamaged } from '../../platform/db/sqlite-file.ts'
 import { systemClock } from '../../platform/lib/clock.ts'
 import { createLog, type Log, logWhatOthersPrint, logWritten } from '../../platform/log.ts'
 import { type CommonOptions, configFor } from './command.ts'
-import { print, printAside } from './output.ts'
+import { print } from './output.ts'
 import { hasNoSchool } from './store.ts'
+import { Supervisor } from './supervisor.ts'
 
 type Demo = readonly { readonly email: string; readonly who: string }[]
 
@@ -17,7 +18,6 @@ const stopWithinMs = 9_500
 /** Long enough for a proxy that checks every second and wants two failures. */
 const lingerMs = 3_000
 const logPatienceMs = 500
-const restartPauseMs = 1_000
 
 export async function serve(options: CommonOptions): Promise<void> {
   const config = configFor(options)
@@ -92,65 +92,14 @@ async function supervise(config: Config, log: Log, pretty: boolean): Promise<voi
   await db.close()
 
   const workers = new Set<Worker>()
-  const gathered = config.metricsPort === null ? null : await gatherMetrics(config, log, workers)
-  const drained = new Set<Worker>()
-  let stopping = false
-  let everReady = 0
-  const closeWhenDrained = () => {
-    if (!stopping) return
-    if (workers.size === 0) process.exit(0)
-    if (drained.size === workers.size) for (const worker of workers) worker.send('close')
-  }
-  const start = () => {
-    if (stopping) return
-    const worker = cluster.fork()
-    workers.add(worker)
-    gathered?.added(worker)
-    // The worker may be gone before it receives a message; its exit is handled below.
-    worker.on('error', () => {})
-    worker.on('message', (message) => {
-      if (message === 'ready' && ++everReady === config.workers)
-        announce({ config, port: config.port, log, pretty, demo })
-      if (isFailure(message) && !stopping) {
-        // Once the service was up, a failed start (such as an unreachable store) is retried.
-        if (everReady >= config.workers) return log.warn({ worker: worker.id }, message.failed)
-        stopping = true
-        printAside(message.failed)
-        process.exit(1)
-      }
-      if (message === 'drained') {
-        drained.add(worker)
-        closeWhenDrained()
-      }
-    })
-    worker.on('exit', (code, signal) => {
-      workers.delete(worker)
-      drained.delete(worker)
-      if (stopping) closeWhenDrained()
-      else if (everReady < config.workers && !signal) {
-        // It never started, so another try would fail the same way.
-        process.exit(code || 1)
-      } else {
-        log.warn({ worker: worker.id, code }, 'a worker ended; starting another')
-        gathered?.restarted()
-        setTimeout(start, restartPauseMs)
-      }
-    })
-  }
-  onSignals(
-    onceOnly(async (signal: Signal) => {
-      stopping = true
-      log.info('stopping')
-      for (const worker of workers) worker.send({ drain: lingerAt(signal, config) })
-      setTimeout(() => {
-        // One that hangs must not be left behind.
-        for (const worker of workers) worker.process.kill('SIGKILL')
-        process.exit(0)
-      }, stopWithinMs + 250).unref()
-      closeWhenDrained()
-    }),
-  )
-  for (let i = 0; i < config.workers; i++) start()
+  const supervisor = new Supervisor({
+    ...{ workers, log },
+    count: config.workers,
+    allReady: () => announce({ config, port: config.port, log, pretty, demo }),
+    metrics: config.metricsPort === null ? null : await gatherMetrics(config, log, workers),
+  })
+  onSignals(onceOnly(async (signal: Signal) => supervisor.stop(lingerAt(signal, config), stopWithinMs + 250)))
+  supervisor.start()
 }
 
 async function startMetrics(config: Config, log: Log, text: () => Promise<string>): Promise<void> {
@@ -170,10 +119,6 @@ async function gatherMetrics(config: Config, log: Log, workers: ReadonlySet<Work
 
 function isDrain(message: unknown): message is { drain: number } {
   return typeof message === 'object' && message !== null && 'drain' in message
-}
-
-function isFailure(message: unknown): message is { failed: string } {
-  return typeof message === 'object' && message !== null && 'failed' in message
 }
 
 /** Its code is loaded only when needed. */
