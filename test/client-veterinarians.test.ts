@@ -30,8 +30,10 @@ for (const engine of engines) {
     after(() => service.stop())
 
     const stranger = () => service.signIn(freshAddress('vet'), freshNetwork())
-    const verify = ({ userId }: SignedIn, verified = true) =>
-      service.app.parts.support.verify(userId, verified, 'came with a passport', byOperator)
+    const verify = ({ userId }: SignedIn) =>
+      service.app.parts.support.verify(userId, 'came with a passport', byOperator)
+    const unverify = ({ userId }: SignedIn) =>
+      service.app.parts.support.unverify(userId, 'came with a passport', byOperator)
     const verified = async () => {
       const vet = await stranger()
       await verify(vet)
@@ -146,7 +148,7 @@ for (const engine of engines) {
             body: { note: 'not who she said' },
           }),
       ],
-      ['by command', (vet) => verify(vet, false)],
+      ['by command', unverify],
     ]
     for (const [how, lose] of losses)
       test(`A verification that is lost ${how} ends the sessions that need it, and the application is told`, async () => {
@@ -181,7 +183,7 @@ for (const engine of engines) {
       const vet = await verified()
       const { verifier, challenge } = pkce()
       const code = await codeFor(service, vet, client, { challenge })
-      await verify(vet, false)
+      await unverify(vet)
       const { redirectUri: redirect_uri } = client
       const form = { grant_type: 'authorization_code', code, redirect_uri, code_verifier: verifier }
       const { status, json } = await callAs(service, client, '/oauth/token', form)
@@ -203,7 +205,7 @@ for (const engine of engines) {
         const vet = await verified()
         const started: AtClient[] = []
         await repeat(6, async (n) => {
-          if (n === 3) await verify(vet, false)
+          if (n === 3) await unverify(vet)
           else
             started.push(
               ...(await signInAt(service, vet, client).then(

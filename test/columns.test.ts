@@ -118,7 +118,7 @@ for (const engine of engines) {
       const { access, userId } = await service.signIn(email, { 'user-agent': 'Firefox/140.0 (Android)' })
       const { db, support, outbox, sweeper } = service.app.parts
       await service.request('/veterinarian/me', { method: 'PATCH', body: names, token: access })
-      await support.verify(userId, true, 'came with a passport', byOperator)
+      await support.verify(userId, 'came with a passport', byOperator)
       await db.run(
         "update person set confirm_before = 1, unverified_at = 1, unverified_because = 'name' where id = $1",
         [userId],

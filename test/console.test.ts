@@ -112,7 +112,7 @@ suite('The console', inBrowser, () => {
   test('Who changed the name after being verified is shown until the help desk has looked again', async () => {
     const { support, veterinarians } = service.app.parts
     const change = async (userId: string, firstname: string) => {
-      await support.verify(userId, true, 'Passport', byOperator)
+      await support.verify(userId, 'Passport', byOperator)
       service.clock.advance(1)
       const person = await veterinarians.findAccount((await support.show(userId)).profile.email)
       await veterinarians.rename(person!, { firstname }, { ...byOperator, actor: 'self' })

@@ -366,7 +366,7 @@ suite('Applications', inBrowser, () => {
     assert.equal((await backAt(page)).error, 'access_denied')
     assert.deepEqual(ownFaults(page), [])
     const [person] = await service.rows<{ id: string }>('select id from person where email = $1', [email])
-    await service.app.parts.support.verify(person!.id, true, 'came with a passport', byOperator)
+    await service.app.parts.support.verify(person!.id, 'came with a passport', byOperator)
     assert.ok((await backAt(await comeFrom(visitor, authorizeUrl(client)))).code)
   })
 

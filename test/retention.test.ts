@@ -49,7 +49,7 @@ for (const engine of engines) {
       const service = await serviceFor(t, engine)
       const email = freshAddress()
       const { userId } = await service.signIn(email)
-      await service.app.parts.support.verify(userId, true, 'came with a passport', byOperator)
+      await service.app.parts.support.verify(userId, 'came with a passport', byOperator)
       const before = await numbers(service, (await newStaff(service, 'admin')).access)
       assert.equal(await count(service, 'note'), 1)
 

@@ -74,7 +74,7 @@ suite('The terminal of an operator', atLength, () => {
     const member = await addStaff(service, ['support'])
     ;({ userId } = await service.signIn(email, freshNetwork()))
     await outboxEmpty(service)
-    await support.verify(userId, true, hostile, byOperator)
+    await support.verify(userId, hostile, byOperator)
     await deliveries.bounced(
       { hard: true, server: hostile, reply: hostile, names: [], recipient: email },
       bySystem,

@@ -31,7 +31,7 @@ for (const engine of engines) {
     const verified = async (): Promise<Vet> => {
       const email = freshAddress('vet')
       const vet = { ...(await service.signIn(email, freshNetwork())), email }
-      await service.app.parts.support.verify(vet.userId, true, 'came with a passport', byOperator)
+      await service.app.parts.support.verify(vet.userId, 'came with a passport', byOperator)
       service.clock.advance(1_000)
       return vet
     }

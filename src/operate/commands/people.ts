@@ -83,8 +83,7 @@ type Support = Parameters<Parameters<typeof withFeatures>[1]>[0]['support']
 async function act(
   who: string,
   options: ReasonOptions,
-  done: string,
-  unchanged: string,
+  { done, unchanged }: { readonly done: string; readonly unchanged: string },
   work: (support: Support, userId: string) => Promise<boolean>,
 ): Promise<void> {
   await withFeatures(options, async ({ support }) => {
@@ -102,13 +101,13 @@ function needed(name: string, text: string | undefined): string {
 export function suspendPerson(who: string, options: ReasonOptions): Promise<void> {
   const reason = needed('--reason', options.reason)
   const done = 'is suspended and signed out everywhere; "chiron people reactivate" undoes this'
-  return act(who, options, done, 'was already suspended', (support, id) =>
+  return act(who, options, { done, unchanged: 'was already suspended' }, (support, id) =>
     support.suspend(id, reason, byOperator),
   )
 }
 
 export function reactivatePerson(who: string, options: ReasonOptions): Promise<void> {
-  return act(who, options, 'can sign in again', 'was already active', (support, id) =>
+  return act(who, options, { done: 'can sign in again', unchanged: 'was already active' }, (support, id) =>
     support.reactivate(id, options.reason ?? null, byOperator),
   )
 }
@@ -117,28 +116,27 @@ export function signOutPerson(who: string, options: ReasonOptions): Promise<void
   return act(
     who,
     options,
-    'is signed out everywhere',
-    'was not signed in',
+    { done: 'is signed out everywhere', unchanged: 'was not signed in' },
     async (support, id) => (await support.signOut(id, byOperator)) > 0,
   )
 }
 
 export function verifyPerson(who: string, options: ReasonOptions): Promise<void> {
-  return act(who, options, 'is verified', 'was already verified', (support, id) =>
-    support.verify(id, true, options.note ?? null, byOperator),
+  return act(who, options, { done: 'is verified', unchanged: 'was already verified' }, (support, id) =>
+    support.verify(id, options.note ?? null, byOperator),
   )
 }
 
 export function unverifyPerson(who: string, options: ReasonOptions): Promise<void> {
-  return act(who, options, 'is no longer verified', 'was not verified', (support, id) =>
-    support.verify(id, false, options.note ?? null, byOperator),
+  return act(who, options, { done: 'is no longer verified', unchanged: 'was not verified' }, (support, id) =>
+    support.unverify(id, options.note ?? null, byOperator),
   )
 }
 
 export function changeAddressOf(who: string, address: string, options: ReasonOptions): Promise<void> {
   const to = addressFrom(address)
   const done = `now has the address ${to.email}, and is signed out everywhere; both addresses are notified by mail. If verified before, the account must be verified again`
-  return act(who, options, done, 'already has this address', (support, id) =>
+  return act(who, options, { done, unchanged: 'already has this address' }, (support, id) =>
     support.changeAddress(id, to, options.reason ?? null, byOperator),
   )
 }
@@ -147,7 +145,8 @@ export function closePerson(who: string, options: ReasonOptions): Promise<void> 
   const reason = needed('--reason', options.reason)
   if (!options.yes)
     throw new UsageError('closing erases the account and cannot be undone; add --yes to go ahead')
-  return act(who, options, 'is closed, and all personal data is erased', '', async (support, id) => {
+  const done = 'is closed, and all personal data is erased'
+  return act(who, options, { done, unchanged: '' }, async (support, id) => {
     await support.close(id, reason, byOperator)
     return true
   })

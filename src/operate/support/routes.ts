@@ -194,7 +194,7 @@ const changingVeterinarians = (support: Support) => [
     summary: 'Record that the school has checked who this veterinarian is',
     body: Checked,
     answer: ({ params, body, by }) =>
-      support.verify(params.userId, true, body.note ?? null, by, seenAtFrom(body.updatedAt)),
+      support.verify(params.userId, body.note ?? null, by, seenAtFrom(body.updatedAt)),
   }),
 
   operation('POST /staff/people/:userId/unverify', {
@@ -202,7 +202,7 @@ const changingVeterinarians = (support: Support) => [
     id: 'unverifyPerson',
     summary: 'Withdraw the verification',
     body: MaybeNote,
-    answer: ({ params, body, by }) => support.verify(params.userId, false, body.note ?? null, by),
+    answer: ({ params, body, by }) => support.unverify(params.userId, body.note ?? null, by),
   }),
 
   operation('POST /staff/people/:userId/change-address', {

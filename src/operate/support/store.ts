@@ -122,16 +122,21 @@ function sourcesOf(part: PartName, { words, role, status, year, verified, since 
 const readAtOnceMax = { sqlite: 2_000, postgres: 1_000_000_000 }
 const growth = 4
 
+interface Start {
+  readonly after: Mark
+  /** How many the caller is going to take. */
+  readonly atOnce: number
+}
+
 /**
- * People in an order, from a place on. `atOnce` is how many the caller is going to take. The first statement reads about
- * as many; if few of them are wanted, the following ones read more.
+ * People in an order, from a place on. The first statement reads about as many as the caller is going to take; if few of
+ * them are wanted, the following ones read more.
  */
 export async function* clientsInOrder(
   db: Db,
   { parts, isDown }: Order,
   asked: Wanted,
-  after: Mark,
-  atOnce: number,
+  { after, atOnce }: Start,
 ): AsyncGenerator<{ client: Client; mark: Mark }> {
   const since = asked.since === undefined ? undefined : await changesSeenFrom(db, asked.since)
   const wanted = { ...asked, since }

@@ -91,7 +91,8 @@ export class Support {
     const page = (next: string | null) => ({ people: found.map(summaryOf), next })
     let last = start
     const wanted = { words, role, status, year, verified, since: updatedSince }
-    for await (const one of clientsInOrder(db, orderOf(sort), wanted, start, limit + exact.length + 1)) {
+    const from = { after: start, atOnce: limit + exact.length + 1 }
+    for await (const one of clientsInOrder(db, orderOf(sort), wanted, from)) {
       if (!exact.some(({ id }) => id === one.client.id)) {
         if (found.length >= limit) return page(markText(sort, last))
         found.push(one.client)
@@ -155,25 +156,34 @@ export class Support {
 
   /**
    * With `seenAt`, only if the profile has not changed since: a badge must not go to a name or an address that nobody
-   * has checked. Staff may also dismiss a verification that a change has cleared.
+   * has checked.
    */
-  async verify(
-    userId: string,
-    verified: boolean,
-    note: string | null,
-    by: By,
-    seenAt?: number,
-  ): Promise<boolean> {
-    const client = await this.#veterinarian(userId, verified ? 'verified' : 'unverified')
-    if (client.status === 'pending') throw refused('has not signed in yet and cannot be verified')
+  async verify(userId: string, note: string | null, by: By, seenAt?: number): Promise<boolean> {
+    const client = await this.#verifiable(userId, 'verified')
     if (seenAt !== undefined && seenAt !== client.updated_at) throw refused(hasChanged)
-    const isSo = verified
-      ? client.verified_at !== null
-      : verifiedOf(client).every((state) => state === 'false')
-    if (isSo) return false
-    if (!(await this.#deps.veterinarians.setVerified(client, verified, this.#action(by, note))))
-      throw refused(hasChanged)
-    return true
+    return client.verified_at === null && this.#setVerified(client, true, this.#action(by, note))
+  }
+
+  /** Also dismisses a verification that a change has cleared. */
+  async unverify(userId: string, note: string | null, by: By): Promise<boolean> {
+    const client = await this.#verifiable(userId, 'unverified')
+    const isSo = verifiedOf(client).every((state) => state === 'false')
+    return !isSo && this.#setVerified(client, false, this.#action(by, note))
+  }
+
+  async #verifiable(userId: string, done: string): Promise<Client & Person<'veterinarian'>> {
+    const client = await this.#veterinarian(userId, done)
+    if (client.status === 'pending') throw refused('has not signed in yet and cannot be verified')
+    return client
+  }
+
+  async #setVerified(
+    client: Client & Person<'veterinarian'>,
+    verified: boolean,
+    action: Action,
+  ): Promise<true> {
+    if (await this.#deps.veterinarians.setVerified(client, verified, action)) return true
+    throw refused(hasChanged)
   }
 
   async changeAddress(userId: string, address: Address, reason: string | null, by: By): Promise<boolean> {
