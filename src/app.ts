@@ -66,9 +66,9 @@ export async function createApp(config: Config, log: Log, pace: Pace = realPace)
 
 /** The server with all routes. */
 async function openServer(service: Service): Promise<Server> {
-  const { db, clock, secrets, config, log, sessions, passkeys, buckets, writeProbe, metrics, traces } =
-    service
-  const { publicUrl, corsOrigins, trustedProxies, school: branding } = config
+  const { config, db, clock, secrets, log, publicUrl, branding } = service
+  const { sessions, passkeys, buckets, writeProbe, metrics, traces } = service
+  const { corsOrigins, trustedProxies } = config
   const portal = portalCookie(publicUrl)
   const networkOf = callerNetworks(secrets, trustedProxies)
   const access = { sessions, proofs: passkeys, buckets, clock, log, networkOf, portal }

@@ -17,6 +17,7 @@ import { Staff } from './identity/staff/staff.ts'
 import { Deliveries } from './messages/delivery/delivery.ts'
 import { Webhooks } from './messages/webhooks/webhooks.ts'
 import { Support } from './operate/support/support.ts'
+import type { Context } from './platform/context.ts'
 import type { Db } from './platform/db/db.ts'
 import { migrate } from './platform/db/migrate.ts'
 import { openDb } from './platform/db/open.ts'
@@ -33,7 +34,7 @@ import { userAgent } from './version.ts'
 export const ownId = 'chiron'
 
 export type Features = Awaited<ReturnType<typeof openFeatures>>
-type Context = Awaited<ReturnType<typeof openContext>>
+type Opened = Awaited<ReturnType<typeof openContext>>
 type People = ReturnType<typeof openPeople>
 
 interface Options {
@@ -42,7 +43,8 @@ interface Options {
   readonly tell?: (line: string) => void
   /** Puts metrics and traces around the store. */
   readonly watch?: (db: Db) => Db
-  readonly log?: Pick<FailureLog, 'warn'>
+  /** None for commands, which print what they do. */
+  readonly log?: FailureLog
 }
 
 /** Opens and migrates the store, which the caller closes. */
@@ -60,27 +62,25 @@ export async function openFeatures(config: Config, options: Options = {}) {
   }
 }
 
-/** What most features need. */
 async function openContext(config: Config, options: Options) {
-  const { clock = systemClock, tell, watch = (db) => db, log = { warn() {} } } = options
+  const { clock = systemClock, tell, watch = (db) => db, log = { info() {}, warn() {} } } = options
   const db = watch(openDb(config.databaseUrl))
   await migrate(db, clock, tell)
-  return {
+  const context: Context = {
     db,
     clock,
     secrets: secretsFrom(config.secret, config.secretPrevious),
     log,
-    limits: new Limits(db, config.limits, log),
-    methods: openMethodsOf(config),
     publicUrl: config.publicUrl,
     timeZone: config.timeZone,
-    /** Private addresses that webhooks and back-channel calls may reach. */
+    branding: config.school,
     allow: config.webhookAllow,
     userAgent: userAgent(),
   }
+  return { ...context, limits: new Limits(db, config.limits, log), methods: openMethodsOf(config) }
 }
 
-function openPeople(context: Context) {
+function openPeople(context: Opened) {
   const students = new Students(context)
   const veterinarians = new Veterinarians({ ...context, students })
   const staff = new Staff(context)
@@ -89,7 +89,7 @@ function openPeople(context: Context) {
 }
 
 /** The ways to sign in, and the sessions that they start. */
-function openSignIns(config: Config, context: Context & People) {
+function openSignIns(config: Config, context: Opened & People) {
   const { publicUrl, clock } = context
   const keys = new SigningKeys(context, accessTtlMs)
   const sessions = new Sessions({
@@ -103,7 +103,7 @@ function openSignIns(config: Config, context: Context & People) {
     sessions,
     relyingParty: {
       id: config.passkeyId,
-      name: brandOf(config.school),
+      name: brandOf(context.branding),
       origins: passkeyOriginsOf(config),
     },
     staffMustUse: config.staffPasskey === 'required',

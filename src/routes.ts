@@ -81,8 +81,7 @@ export function routesOf(served: Served): Operation[] {
 
 /** What people of each role do with their accounts, signing in with a code among it. */
 function routesOfPeople(served: Served): Operation[] {
-  const { veterinarians, students, calendarFeeds, cards, clock, config, portal } = served
-  const { signIn, methods, metrics } = served
+  const { veterinarians, students, calendarFeeds, publicUrl, portal, signIn, methods, metrics } = served
   const signingIn = (role: Role) => {
     const steps = metrics?.watchSignIn(role, signIn[role]) ?? signIn[role]
     const isOpen = methods[role].includes('code')
@@ -92,27 +91,26 @@ function routesOfPeople(served: Served): Operation[] {
     ...veterinarianRoutes(veterinarians, signIn.veterinarian),
     ...roles.flatMap(signingIn),
     ...studentRoutes(students),
-    ...calendarRoutes(calendarFeeds, config.publicUrl),
-    ...cardRoutes({ cards, clock, timeZone: config.timeZone, branding: config.school }),
+    ...calendarRoutes(calendarFeeds, publicUrl),
+    ...cardRoutes(served),
   ]
 }
 
 /** Sessions, and the other ways to start one. */
 function routesOfSessions(served: Served): Operation[] {
-  const { db, clock, limits, buckets, config, sessions, tokens, portal, countRefusal } = served
+  const { db, clock, limits, config, sessions, portal } = served
   const { passkeys, providers, schoolAccounts, stepUpByCode, metrics } = served
   const validate: Passkeys['validate'] =
     metrics?.watchPasskeys(passkeys) ?? ((...answer) => passkeys.validate(...answer))
   const answer: SchoolAccounts['answer'] =
     metrics?.watchSchoolAccounts(schoolAccounts) ?? ((...given) => schoolAccounts.answer(...given))
   const auth = { db, limits, now: () => clock.now() }
-  const { publicUrl } = config
   return [
     refreshRoute(sessions, Profile),
     ...sessionRoutes(sessions),
-    ...oauthRoutes({ tokens, sessions, auth, ownId, buckets, countRefusal, Profile }),
-    ...(config.passkeys ? passkeyRoutes({ passkeys, validate, Profile, portal, publicUrl }) : []),
-    ...schoolAccountRoutes({ accounts: schoolAccounts, answer, providers, portal }),
+    ...oauthRoutes({ ...served, auth, ownId, Profile }),
+    ...(config.passkeys ? passkeyRoutes({ ...served, validate, Profile }) : []),
+    ...schoolAccountRoutes({ ...served, accounts: schoolAccounts, answer }),
     ...providerRoutes(providers, schoolAccounts),
     ...(config.passkeys ? stepUpByPasskeyRoutes(passkeys) : []),
     ...stepUpByCodeRoutes(stepUpByCode, portal),
@@ -122,10 +120,10 @@ function routesOfSessions(served: Served): Operation[] {
 
 /** The console's calls, and those of services. */
 function routesOfStaff(served: Served): Operation[] {
-  const { db, clock, secrets, log, config, transport, support, overview } = served
+  const { db, clock, publicUrl, config, transport } = served
   const testMail = (to: string) => {
-    const { mailFrom: from, publicUrl } = config
-    return sendTestMail(transport, { to, from, publicUrl, sentBy: 'you, in the console', now: clock.now() })
+    const mail = { to, from: config.mailFrom, publicUrl, sentBy: 'you, in the console', now: clock.now() }
+    return sendTestMail(transport, mail)
   }
   return [
     ...staffRoutes(served.staff),
@@ -133,8 +131,8 @@ function routesOfStaff(served: Served): Operation[] {
       readFeed: (filter) => readFeed(db, filter),
       namesOf: (userIds) => namesOf(db, userIds),
     }),
-    ...supportRoutes({ support, overview, testMail, clock }),
-    ...deliveryRoutes({ deliveries: served.deliveries, secrets, log }),
+    ...supportRoutes({ ...served, testMail }),
+    ...deliveryRoutes(served),
     ...webhookRoutes(served.webhooks),
     ...directoryRoutes(served.directory),
     ...clientRoutes(served.clients),
@@ -143,8 +141,7 @@ function routesOfStaff(served: Served): Operation[] {
 }
 
 /** What programs read about the service. */
-function routesOfPrograms({ app, db, clock, keys, config, writeProbe }: Served): Operation[] {
-  const { publicUrl, mailFrom } = config
+function routesOfPrograms({ app, db, clock, keys, publicUrl, config, writeProbe }: Served): Operation[] {
   const scopes = [...personScopes, ...serviceScopes]
   return [
     ...wellKnownRoutes(keys, publicUrl, {
@@ -158,24 +155,24 @@ function routesOfPrograms({ app, db, clock, keys, config, writeProbe }: Served):
     ]),
     ...openApiRoutes(app),
     ...pageRoutes(),
-    ...plainRoutes({ publicUrl, mailDomain: addressOf(mailFrom).split('@')[1]!, clock }),
+    ...plainRoutes({ publicUrl, clock, mailDomain: addressOf(config.mailFrom).split('@')[1]! }),
   ]
 }
 
 /** The portal and the console, and where applications send people. */
 function routesOfPages(served: Served): Operation[] {
-  const { log, config, methods, hasMailbox, outbox, portal, veterinarians } = served
-  const { publicUrl, timeZone, school: branding } = config
+  const { config, hasMailbox } = served
   const { pages, sendPrivatePage } = webRoutes({
-    ...{ log, mailbox: hasMailbox, publicUrl, timeZone, branding, methods },
-    publicProfile: (userId) => veterinarians.publicProfile(userId),
+    ...served,
+    mailbox: hasMailbox,
+    publicProfile: (userId) => served.veterinarians.publicProfile(userId),
     passkeys: config.passkeys ? config.staffPasskey : null,
   })
   return [
     ...pages,
-    ...authorizeRoutes({ authorization: served.authorization, portal, branding, sendPrivatePage }),
-    ...logoutRoutes(served.logout, { portal, sendPrivatePage }),
+    ...authorizeRoutes({ ...served, sendPrivatePage }),
+    ...logoutRoutes(served.logout, { ...served, sendPrivatePage }),
     ...consentRoutes(served.consents),
-    ...(hasMailbox ? mailboxRoutes(outbox) : []),
+    ...(hasMailbox ? mailboxRoutes(served.outbox) : []),
   ]
 }

@@ -102,7 +102,6 @@ function openMail(context: Context) {
         }
       : null,
     transport,
-    school: config.school,
     from: config.mailFrom,
     bounces: config.mailBounces,
     delayMs: pace.mailDelayMs,
@@ -132,7 +131,7 @@ function openSignIns(context: Context & Mail) {
     staff: new SignIn(deps, staff),
   }
   const buckets = config.limits ? new MemoryBuckets(clock) : null
-  const issuer = config.publicUrl
+  const issuer = context.publicUrl
   const authorization = new Authorization({
     ...context,
     issuer,

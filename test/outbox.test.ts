@@ -614,7 +614,7 @@ function outboxOn(db: Db, service: Service): Outbox {
     publicUrl: service.url,
     from: 'no-reply@chiron.example',
     bounces: null,
-    school: ownBranding,
+    branding: ownBranding,
     delayMs: [20, 40],
     timeZone: 'UTC',
     log: { info() {}, warn() {} },

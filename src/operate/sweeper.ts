@@ -8,10 +8,11 @@
 
 import type { SigningKeys } from '../identity/session/keys.ts'
 import { numberEvents } from '../messages/events/events.ts'
-import { type Db, type Statement, sweptRowsMax } from '../platform/db/db.ts'
+import type { Context } from '../platform/context.ts'
+import { type Statement, sweptRowsMax } from '../platform/db/db.ts'
 import { dropLease, takeLease } from '../platform/db/lease.ts'
-import { type Clock, minute, second } from '../platform/lib/clock.ts'
-import { Failure, type FailureLog } from '../platform/lib/failure.ts'
+import { minute, second } from '../platform/lib/clock.ts'
+import { Failure } from '../platform/lib/failure.ts'
 import { newId } from '../platform/lib/random.ts'
 import { Rounds } from '../platform/lib/rounds.ts'
 import type { Veterinarians } from '../school/veterinarian/veterinarian.ts'
@@ -23,14 +24,11 @@ interface Swept {
   readonly rowsAtOnce?: number
 }
 
-export interface SweeperDeps {
-  readonly db: Db
-  readonly clock: Clock
+interface Deps extends Pick<Context, 'db' | 'clock' | 'log'> {
   readonly keys: Pick<SigningKeys, 'tend'>
   readonly veterinarians: Pick<Veterinarians, 'settle'>
   /** By the names that the log and the metrics give them. */
   readonly parts: Readonly<Record<string, Swept>>
-  readonly log: FailureLog
   /** Called whenever a part fails. */
   failed?(part: string): void
 }
@@ -52,13 +50,13 @@ const pauseMs = 20
 const keysPart = 'keys'
 
 export class Sweeper {
-  readonly #deps: SweeperDeps
+  readonly #deps: Deps
   readonly #id = newId()
   readonly #rounds: Rounds[] = []
   readonly #parts: readonly Part[]
   #stopped = false
 
-  constructor(deps: SweeperDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps
     const { db, keys, parts, log } = deps
     const part = (name: string, work: Part['work']) => {

@@ -8,10 +8,11 @@
  */
 
 import { invalidField } from '../../errors.ts'
+import type { Context } from '../../platform/context.ts'
 import type { Db, Statement } from '../../platform/db/db.ts'
 import { type Address, domainOf, parseAddress } from '../../platform/lib/address.ts'
 import type { By } from '../../platform/lib/by.ts'
-import { type Clock, day, timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
+import { day, timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
 import { isId } from '../../platform/lib/random.ts'
 import { fingerprint, type Secrets } from '../../platform/lib/secret.ts'
 import { type StepName, stateAfter, waiting } from './states.ts'
@@ -146,17 +147,14 @@ export interface DeliverySearch {
   readonly limit: number
 }
 
-export interface DeliveriesDeps {
-  readonly db: Db
-  readonly clock: Clock
-  readonly secrets: Secrets
+interface Deps extends Pick<Context, 'db' | 'clock' | 'secrets'> {
   readonly keepMs: number
 }
 
 export class Deliveries {
-  readonly #deps: DeliveriesDeps
+  readonly #deps: Deps
 
-  constructor(deps: DeliveriesDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps
   }
 

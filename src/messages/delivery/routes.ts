@@ -2,6 +2,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { AppError } from '../../errors.ts'
+import type { Context } from '../../platform/context.ts'
 import { parseJsonBody } from '../../platform/http/json.ts'
 import { operation, page } from '../../platform/http/operation.ts'
 import { After, Limit, limitFrom } from '../../platform/http/schemas.ts'
@@ -17,13 +18,11 @@ import { DeliveryPage } from './schemas.ts'
 /** Providers quote the mail's headers. */
 const hookBytesMax = 256 * 1024
 
-export interface DeliveryRoutesDeps {
+interface Deps extends Pick<Context, 'secrets' | 'log'> {
   readonly deliveries: Deliveries
-  readonly secrets: Secrets
-  readonly log: Pick<FailureLog, 'warn'>
 }
 
-export const deliveryRoutes = (deps: DeliveryRoutesDeps) => [finding(deps.deliveries), bounceHook(deps)]
+export const deliveryRoutes = (deps: Deps) => [finding(deps.deliveries), bounceHook(deps)]
 
 const finding = (deliveries: Deliveries) =>
   operation('GET /staff/deliveries', {
@@ -50,7 +49,7 @@ const finding = (deliveries: Deliveries) =>
     answer: ({ query: { limit, ...rest } }) => deliveries.find({ ...rest, limit: limitFrom(limit) }),
   })
 
-const bounceHook = ({ deliveries, secrets, log }: DeliveryRoutesDeps) =>
+const bounceHook = ({ deliveries, secrets, log }: Deps) =>
   page(
     'POST /hooks/bounces',
     async ({ reply, body, by }) => {

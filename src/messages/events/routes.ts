@@ -10,7 +10,7 @@ import { EventPage } from './schemas.ts'
 const limits = { min: 1, max: 1_000 }
 const numbers = { min: 0, max: Number.MAX_SAFE_INTEGER }
 
-export interface EventRoutesDeps {
+interface Deps {
   readFeed(filter: FeedFilter): Promise<EventRow[]>
   /** By userId, of those who have one. */
   namesOf(userIds: readonly string[]): Promise<Record<string, string>>
@@ -31,7 +31,7 @@ const FeedQuery = Type.Object({
   limit: QueryInteger(limits, 'Maximum number of events; default 100.'),
 })
 
-export const eventRoutes = ({ readFeed, namesOf }: EventRoutesDeps) => [
+export const eventRoutes = ({ readFeed, namesOf }: Deps) => [
   operation('GET /staff/events', {
     access: 'staff',
     may: 'admin',

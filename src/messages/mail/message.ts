@@ -1,9 +1,9 @@
 /** Builds a mail from its row in the outbox: text, code, greeting, and headers. */
 
-import type { Branding } from '../../platform/lib/branding.ts'
+import type { Context } from '../../platform/context.ts'
 import { minute } from '../../platform/lib/clock.ts'
 import { deriveCode } from '../../platform/lib/code.ts'
-import { fingerprint, type Keys, type Secrets } from '../../platform/lib/secret.ts'
+import { fingerprint, type Keys } from '../../platform/lib/secret.ts'
 import { bounceAddress, tagOf } from '../delivery/delivery.ts'
 import type { Recipient } from './recipient.ts'
 import type { Mail } from './rules.ts'
@@ -19,21 +19,17 @@ export interface Message extends Rendered {
   readonly envelope?: { readonly sender: string | null; readonly id: string }
 }
 
-export interface MessageSettings {
-  readonly secrets: Secrets
-  readonly publicUrl: string
-  readonly school: Branding
+export interface MessageSettings extends Pick<Context, 'secrets' | 'publicUrl' | 'branding' | 'timeZone'> {
   readonly from: string
   /** The domain that bounces go to; null to let them go to the sender. */
   readonly bounces: string | null
-  readonly timeZone: string
 }
 
 export function messageOf(
   mail: Mail,
   kind: MailKind,
   recipient: Recipient | undefined,
-  { secrets, publicUrl, school, from, bounces, timeZone }: MessageSettings,
+  { secrets, publicUrl, branding, from, bounces, timeZone }: MessageSettings,
 ): Message {
   const addressKey = mail.email.toLowerCase()
   const subject = { ...mail, sessionId: mail.session_id, addressKey }
@@ -45,7 +41,7 @@ export function messageOf(
     language: mail.language,
     reference: mail.reference,
     url: mail.role === 'staff' ? `${publicUrl}/console` : publicUrl,
-    school,
+    school: branding,
     ...(mail.report !== null && { report: JSON.parse(mail.report) as Report }),
     ...(isCode(kind) && {
       code: {

@@ -13,11 +13,12 @@
  * owns the address, and must not show in the timing of later requests.
  */
 import { randomInt } from 'node:crypto'
-import { type Db, lookThenDecide, type Statement } from '../../platform/db/db.ts'
+import type { Context } from '../../platform/context.ts'
+import { lookThenDecide, type Statement } from '../../platform/db/db.ts'
 import { type Ask, decision } from '../../platform/db/decision.ts'
 import { domainOf, inboxOf } from '../../platform/lib/address.ts'
-import { type Clock, clockSlackMs, day, second } from '../../platform/lib/clock.ts'
-import { Failure, type FailureLog } from '../../platform/lib/failure.ts'
+import { clockSlackMs, day, second } from '../../platform/lib/clock.ts'
+import { Failure } from '../../platform/lib/failure.ts'
 import type { Counts } from '../../platform/lib/limit.ts'
 import { newId } from '../../platform/lib/random.ts'
 import { fingerprint } from '../../platform/lib/secret.ts'
@@ -95,16 +96,13 @@ export interface Transport {
   close(): Promise<void>
 }
 
-export interface OutboxDeps extends MessageSettings {
-  readonly db: Db
-  readonly clock: Clock
+interface Deps extends MessageSettings, Pick<Context, 'db' | 'clock' | 'log'> {
   readonly findRecipient: FindRecipient
   /** Limits of mails to addresses without a confirmed account; null if there are none. */
   readonly strangers: StrangersLimits | null
   readonly transport: Transport
   /** Minimum and maximum of the random delay. */
   readonly delayMs: readonly [number, number]
-  readonly log: FailureLog
   /** Called with the outcome of a mail and the time since it was queued. */
   noted?(outcome: MailOutcome, tookMs: number): void
 }
@@ -157,7 +155,7 @@ const outageMs = 10 * second
 const pausesMs = [2, 5, 10, 20, 40, 60].map((s) => s * second)
 
 export class Outbox {
-  readonly #deps: OutboxDeps
+  readonly #deps: Deps
   readonly #worker = newId()
   readonly #failure: Failure
   readonly #noticesDropped: Drops
@@ -183,7 +181,7 @@ export class Outbox {
   #downSince: number | null = null
   #stopped = false
 
-  constructor(deps: OutboxDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps
     this.#failure = new Failure(deps.log, 'reading the outbox')
     const drops = (lines: DropLines) => new Drops(deps.log, deps.clock, lines)

@@ -8,10 +8,11 @@
  * other.
  */
 import { randomInt } from 'node:crypto'
-import { type Db, lookThenDecide, type Statement } from '../../platform/db/db.ts'
+import type { Context } from '../../platform/context.ts'
+import { lookThenDecide, type Statement } from '../../platform/db/db.ts'
 import { decision } from '../../platform/db/decision.ts'
 import { second } from '../../platform/lib/clock.ts'
-import { Failure, type FailureLog } from '../../platform/lib/failure.ts'
+import { Failure } from '../../platform/lib/failure.ts'
 import { newId } from '../../platform/lib/random.ts'
 import { Rounds } from '../../platform/lib/rounds.ts'
 import { type EventRow, eventNumbered, eventView, numberEvents } from '../events/events.ts'
@@ -51,11 +52,9 @@ export interface SwitchedOff {
   readonly now: number
 }
 
-export interface DelivererDeps extends SendDeps {
-  readonly db: Db
+interface Deps extends SendDeps, Pick<Context, 'db' | 'log'> {
   readonly pollMs: number
   readonly webhooks: Webhooks
-  readonly log: FailureLog
   /** Statements that mail those who can mend it. */
   tellAdmins?(webhook: SwitchedOff): Promise<Statement[]>
   /** Called for every attempt. */
@@ -63,11 +62,11 @@ export interface DelivererDeps extends SendDeps {
 }
 
 export class Deliverer {
-  readonly #deps: DelivererDeps
+  readonly #deps: Deps
   readonly #rounds: Rounds
   readonly #unreadable = new Set<string>()
 
-  constructor(deps: DelivererDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps
     this.#rounds = new Rounds(() => this.#take(), new Failure(deps.log, 'reading the webhook queue'))
   }

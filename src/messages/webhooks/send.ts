@@ -1,19 +1,14 @@
 /** Sends one event to an endpoint as a signed request (Standard Webhooks 1.0), and returns the outcome. */
 import { Webhook } from 'standardwebhooks'
-import { type Clock, second } from '../../platform/lib/clock.ts'
-import type { Range } from '../../platform/lib/network.ts'
+import type { Context } from '../../platform/context.ts'
+import { second } from '../../platform/lib/clock.ts'
 import { Unreachable } from '../../platform/lib/reachable.ts'
 import type { EventView } from '../events/events.ts'
 import { type Post, post } from './post.ts'
 
 const timeoutMs = 15 * second
 
-export interface SendDeps {
-  readonly clock: Clock
-  /** Private addresses that may be reached. */
-  readonly allow: readonly Range[]
-  readonly userAgent: string
-}
+export type SendDeps = Pick<Context, 'clock' | 'allow' | 'userAgent'>
 
 export interface Answer {
   /** Null if there was none. */

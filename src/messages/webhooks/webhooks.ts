@@ -7,7 +7,8 @@
  */
 import { randomBytes } from 'node:crypto'
 import { AppError, invalidField } from '../../errors.ts'
-import { type Db, type Statement, sweptRowsMax } from '../../platform/db/db.ts'
+import type { Context } from '../../platform/context.ts'
+import { type Statement, sweptRowsMax } from '../../platform/db/db.ts'
 import type { By } from '../../platform/lib/by.ts'
 import { day, second, timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
 import { nearest } from '../../platform/lib/nearest.ts'
@@ -15,7 +16,6 @@ import type { Range } from '../../platform/lib/network.ts'
 import { isId, newId } from '../../platform/lib/random.ts'
 import { literalRefusal } from '../../platform/lib/reachable.ts'
 import { seal, unseal } from '../../platform/lib/seal.ts'
-import type { Secrets } from '../../platform/lib/secret.ts'
 import { eventTypes, numberBefore, numberEvents } from '../events/events.ts'
 import { testEvent } from '../events/types.ts'
 import { webhooksMax } from './rules.ts'
@@ -53,10 +53,7 @@ const allEvents = '*'
 /** Longer than one request may take. */
 const testMaxMs = 20 * second
 
-export interface WebhookDeps extends SendDeps {
-  readonly db: Db
-  readonly secrets: Secrets
-}
+type Deps = SendDeps & Pick<Context, 'db' | 'secrets'>
 
 export interface WebhookFields {
   readonly url: string
@@ -64,9 +61,9 @@ export interface WebhookFields {
 }
 
 export class Webhooks {
-  readonly #deps: WebhookDeps
+  readonly #deps: Deps
 
-  constructor(deps: WebhookDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps
   }
 

@@ -96,24 +96,16 @@ async function sendReports(ids: readonly string[], features: Features, config: C
   if (ids.length === 0 || smtp === null) return 0
   const { Outbox } = await import('../../messages/mail/outbox.ts')
   const { smtpTransport } = await import('../../messages/mail/smtp.ts')
-  const { db, clock, secrets, roles } = features
   const transport = smtpTransport(smtp)
   const outbox = new Outbox({
-    db,
-    clock,
-    secrets,
-    findRecipient: recipientsIn(roles, clock),
+    ...features,
+    findRecipient: recipientsIn(features.roles, features.clock),
     // It sends reports to staff alone.
     strangers: null,
     transport,
-    publicUrl: config.publicUrl,
-    school: config.school,
     from: config.mailFrom,
     bounces: config.mailBounces,
-    timeZone: config.timeZone,
     delayMs: [0, 1],
-    // The outcome of a mail is in its delivery record.
-    log: { info() {}, warn() {} },
   })
   try {
     let gone = 0

@@ -6,8 +6,8 @@
 import type { ServiceState } from '../../identity/limits/limits.ts'
 import { eventCounts } from '../../messages/events/events.ts'
 import type { Webhooks } from '../../messages/webhooks/webhooks.ts'
-import type { Db } from '../../platform/db/db.ts'
-import { type Clock, day, hour, minute, timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
+import type { Context } from '../../platform/context.ts'
+import { day, hour, minute, timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
 import { isOverdue } from '../../school/roster/overdue.ts'
 import { type Counts, countClients, countUnverified, hasStudents } from './store.ts'
 
@@ -56,9 +56,7 @@ export interface SharedFigures {
   readonly guessing: ServiceState
 }
 
-export interface OverviewDeps {
-  readonly db: Db
-  readonly clock: Clock
+interface Deps extends Pick<Context, 'db' | 'clock'> {
   readonly webhooks: Pick<Webhooks, 'list'>
   readonly version: string
   /** Whether a roster source is configured. */
@@ -78,12 +76,12 @@ const wrong = <Reason extends string>(reason: Reason) => ({ state: 'wrong' as co
 const notSetUp = <Reason extends string>(reason: Reason) => ({ state: 'not-set-up' as const, reason })
 
 export class Overview {
-  readonly #deps: OverviewDeps
+  readonly #deps: Deps
   /** Past hours, by their start. */
   readonly #hours = new Map<number, Hour>()
   #people: { readonly asked: number; readonly counting: Promise<People> } | undefined
 
-  constructor(deps: OverviewDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps
   }
 

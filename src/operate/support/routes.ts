@@ -3,6 +3,7 @@ import { AppError, invalidField } from '../../errors.ts'
 import { Fields } from '../../identity/people/fields.ts'
 import { statuses } from '../../identity/people/people.ts'
 import { operation } from '../../identity/session/operation.ts'
+import type { Context } from '../../platform/context.ts'
 import { staffChange } from '../../platform/http/access.ts'
 import {
   Id,
@@ -14,7 +15,7 @@ import {
   timeFrom,
 } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
-import { type Clock, minute, second } from '../../platform/lib/clock.ts'
+import { minute, second } from '../../platform/lib/clock.ts'
 import { Recent } from '../../platform/lib/recent.ts'
 import { servedRoles } from '../../roles.ts'
 import type { Overview } from './overview.ts'
@@ -38,14 +39,13 @@ const years = { min: 0, max: 99 }
 const testEveryMs = minute
 const testersMax = 1_000
 
-export interface SupportRoutesDeps {
+interface Deps extends Pick<Context, 'clock'> {
   readonly support: Support
   readonly overview: Overview
-  readonly clock: Clock
   testMail(to: string): Promise<Static<typeof TestMail>>
 }
 
-export const supportRoutes = (deps: SupportRoutesDeps) => [
+export const supportRoutes = (deps: Deps) => [
   operation('GET /staff/overview', {
     access: 'staff',
     may: 'any',
@@ -126,7 +126,7 @@ const findingPeople = (support: Support) => [
   }),
 ]
 
-function testingMail({ clock, testMail }: SupportRoutesDeps) {
+function testingMail({ clock, testMail }: Deps) {
   const testedAt = new Recent<string, number>(testersMax)
   return operation('POST /staff/mail/test', {
     ...helping,

@@ -15,10 +15,10 @@ import { linksOf, type SchoolAccounts } from '../../identity/school-account/scho
 import { endSessions, historyOf, type Sessions } from '../../identity/session/session.ts'
 import { deliveriesOf } from '../../messages/delivery/delivery.ts'
 import { eventsOf, eventView, numberEvents } from '../../messages/events/events.ts'
-import type { Db } from '../../platform/db/db.ts'
+import type { Context } from '../../platform/context.ts'
 import type { Address } from '../../platform/lib/address.ts'
 import type { By } from '../../platform/lib/by.ts'
-import { type Clock, timestamp } from '../../platform/lib/clock.ts'
+import { timestamp } from '../../platform/lib/clock.ts'
 import { folded } from '../../platform/lib/folded.ts'
 import { isId } from '../../platform/lib/random.ts'
 import type { ServedRole } from '../../roles.ts'
@@ -33,9 +33,7 @@ export type { SharedFigures } from './overview.ts'
 export { type Sort, sorts } from './sorts.ts'
 export { verifiedStates } from './store.ts'
 
-export interface SupportDeps {
-  readonly db: Db
-  readonly clock: Clock
+interface Deps extends Pick<Context, 'db' | 'clock'> {
   readonly sessions: Sessions
   readonly veterinarians: Veterinarians
   readonly students: Students
@@ -63,9 +61,9 @@ const wordsMax = 10
 const noteMax = 1_000
 
 export class Support {
-  readonly #deps: SupportDeps
+  readonly #deps: Deps
 
-  constructor(deps: SupportDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps
   }
 

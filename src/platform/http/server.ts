@@ -8,8 +8,7 @@
 import { createServer as createHttpServer, type IncomingMessage, type RequestListener } from 'node:http'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { AppError, invalidField } from '../../errors.ts'
-import type { Branding } from '../lib/branding.ts'
-import type { Clock } from '../lib/clock.ts'
+import type { Context } from '../context.ts'
 import { newId } from '../lib/random.ts'
 import type { Log } from '../log.ts'
 import type { RouteConfig } from './access.ts'
@@ -39,14 +38,11 @@ export interface Server {
   close(): Promise<void>
 }
 
-export interface ServerOptions {
-  readonly publicUrl: string
+export interface ServerOptions extends Pick<Context, 'publicUrl' | 'branding' | 'clock'> {
   readonly corsOrigins: readonly string[]
   /** Whether pages of this origin are an application's. */
   readonly isApplication: (origin: string) => Promise<boolean>
-  readonly branding: Branding
   readonly logger: Log
-  readonly clock: Clock
   /** Counts a request that failed before any limit was applied. */
   countUncounted(request: FastifyRequest, reply: FastifyReply): void
   /** Whether a path is hidden from this caller, whatever the method. */

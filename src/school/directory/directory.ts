@@ -4,6 +4,7 @@
  * has become different since then, also by an undo; students who left are among it, so that copies can follow.
  */
 import { invalidField } from '../../errors.ts'
+import type { Context } from '../../platform/context.ts'
 import type { Db } from '../../platform/db/db.ts'
 import { timestamp } from '../../platform/lib/clock.ts'
 import { seal, unseal } from '../../platform/lib/seal.ts'
@@ -43,7 +44,7 @@ export class Directory {
   readonly #db: Db
   readonly #secrets: Secrets
 
-  constructor({ db, secrets }: { db: Db; secrets: Secrets }) {
+  constructor({ db, secrets }: Pick<Context, 'db' | 'secrets'>) {
     this.#db = db
     this.#secrets = secrets
   }

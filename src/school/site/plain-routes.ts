@@ -1,18 +1,17 @@
 /** Plain-text files at well-known paths: robots.txt, security.txt and llms.txt. */
+import type { Context } from '../../platform/context.ts'
 import { page } from '../../platform/http/operation.ts'
-import { type Clock, timestamp } from '../../platform/lib/clock.ts'
+import { timestamp } from '../../platform/lib/clock.ts'
 import { languages } from '../../platform/lib/languages.ts'
 
 const dayMs = 24 * 3_600_000
 const securityTextDays = 180
 
-export interface PlainDeps {
-  readonly publicUrl: string
+interface Deps extends Pick<Context, 'publicUrl' | 'clock'> {
   readonly mailDomain: string
-  readonly clock: Clock
 }
 
-export const plainRoutes = ({ publicUrl, mailDomain, clock }: PlainDeps) => [
+export const plainRoutes = ({ publicUrl, mailDomain, clock }: Deps) => [
   // /v/ is not listed: its pages say noindex, which a crawler must be allowed to read.
   text('/robots.txt', () => ['User-agent: *', ...personal.map((path) => `Disallow: ${path}`), 'Allow: /']),
 

@@ -4,8 +4,9 @@
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import type { FastifyBaseLogger, FastifyReply } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import { AppError, errorKinds } from '../../errors.ts'
+import type { Context } from '../../platform/context.ts'
 import { logoContentPolicy, portalContentPolicy, workerContentPolicy } from '../../platform/http/headers.ts'
 import { type Operation, page } from '../../platform/http/operation.ts'
 import { brandHtml, html, staticFile } from '../../platform/http/pages.ts'
@@ -20,12 +21,8 @@ const noindex = '<meta name="robots" content="noindex">\n'
 const serviceLine = ({ name }: Branding) =>
   `The access service of ${name ?? 'the veterinary school'}: sign in with a code sent to your e-mail.`
 
-export interface WebDeps {
-  readonly log: Pick<FastifyBaseLogger, 'warn'>
+interface Deps extends Pick<Context, 'log' | 'publicUrl' | 'branding' | 'timeZone'> {
   readonly mailbox: boolean
-  readonly publicUrl: string
-  readonly branding: Branding
-  readonly timeZone: string
   /** Whether people can use passkeys, and staff must; null if nobody can. */
   readonly passkeys: 'optional' | 'required' | null
   /** How people of each role can sign in. */
@@ -48,7 +45,7 @@ interface About {
 /** Sends the portal's document for a page whose address is nobody else's business. */
 export type SendPrivatePage = (reply: FastifyReply, contentPolicy?: string) => FastifyReply
 
-export function webRoutes(deps: WebDeps): { pages: Operation[]; sendPrivatePage: SendPrivatePage } {
+export function webRoutes(deps: Deps): { pages: Operation[]; sendPrivatePage: SendPrivatePage } {
   const send = documentSender(deps)
   const { branding } = deps
   const start = { title: brandOf(branding), description: serviceLine(branding) }
@@ -73,7 +70,7 @@ export function webRoutes(deps: WebDeps): { pages: Operation[]; sendPrivatePage:
 type Send = ReturnType<typeof documentSender>
 
 /** Sends the portal's document, or another, with a head of its own. */
-function documentSender({ mailbox, branding, timeZone, passkeys, methods }: WebDeps) {
+function documentSender({ mailbox, branding, timeZone, passkeys, methods }: Deps) {
   const frame = frameIn('index.html', branding)
   const metas = brandingMetas(branding, timeZone, { passkeys, methods })
   return (
@@ -102,7 +99,7 @@ function consolePage(branding: Branding, send: Send): Operation {
   )
 }
 
-function veterinarianPage({ log, publicUrl, branding, publicProfile }: WebDeps, send: Send): Operation {
+function veterinarianPage({ log, publicUrl, branding, publicProfile }: Deps, send: Send): Operation {
   const title = brandOf(branding)
   return page('GET /v/:userId', async ({ request, reply, params }) => {
     const { userId } = params as { userId: string }
@@ -151,7 +148,7 @@ function frameIn(name: string, branding: Branding): string {
 function brandingMetas(
   { name, logo, support, privacy }: Branding,
   timeZone: string,
-  { passkeys, methods }: Pick<WebDeps, 'passkeys' | 'methods'>,
+  { passkeys, methods }: Pick<Deps, 'passkeys' | 'methods'>,
 ): string {
   const told = {
     'school-name': name,

@@ -1,22 +1,19 @@
 /** The student's card, and the page behind it. */
 import { operation } from '../../identity/session/operation.ts'
+import type { Context } from '../../platform/context.ts'
 import { pageContentPolicy } from '../../platform/http/headers.ts'
 import { page } from '../../platform/http/operation.ts'
 import { html } from '../../platform/http/pages.ts'
-import type { Branding } from '../../platform/lib/branding.ts'
-import { type Clock, timestamp } from '../../platform/lib/clock.ts'
+import { timestamp } from '../../platform/lib/clock.ts'
 import type { Cards } from './card.ts'
 import { cardPage } from './card-page.ts'
 import { StudentCard } from './schemas.ts'
 
-export interface CardRoutesDeps {
+interface Deps extends Pick<Context, 'clock' | 'timeZone' | 'branding'> {
   readonly cards: Cards
-  readonly clock: Clock
-  readonly timeZone: string
-  readonly branding: Branding
 }
 
-export const cardRoutes = ({ cards, clock, timeZone, branding }: CardRoutesDeps) => [
+export const cardRoutes = ({ cards, clock, timeZone, branding }: Deps) => [
   operation('GET /student/me/card', {
     access: 'student',
     tag: 'student',

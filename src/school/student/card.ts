@@ -6,8 +6,9 @@
 
 import { createHash } from 'node:crypto'
 import { type PersonInSession, personById } from '../../identity/people/people.ts'
-import type { Db, Statement } from '../../platform/db/db.ts'
-import { type Clock, day, minute } from '../../platform/lib/clock.ts'
+import type { Context } from '../../platform/context.ts'
+import type { Statement } from '../../platform/db/db.ts'
+import { day, minute } from '../../platform/lib/clock.ts'
 import { isId, newId } from '../../platform/lib/random.ts'
 import { addCard, type CardRow, cardByHash, pruneCards } from './store.ts'
 
@@ -20,16 +21,12 @@ export type Verdict =
   | { readonly state: 'active' | 'inactive'; readonly facts: CardRow; readonly validUntil: number }
   | { readonly state: 'expired' | 'none' }
 
-export interface CardsDeps {
-  readonly db: Db
-  readonly clock: Clock
-  readonly publicUrl: string
-}
+type Deps = Pick<Context, 'db' | 'clock' | 'publicUrl'>
 
 export class Cards {
-  readonly #deps: CardsDeps
+  readonly #deps: Deps
 
-  constructor(deps: CardsDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps
   }
 

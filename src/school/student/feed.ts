@@ -8,9 +8,9 @@ import { createHash } from 'node:crypto'
 import { AppError, invalidField } from '../../errors.ts'
 import { parseName } from '../../identity/people/names.ts'
 import { type PersonInSession, personLock } from '../../identity/people/people.ts'
-import type { Db } from '../../platform/db/db.ts'
+import type { Context } from '../../platform/context.ts'
 import { decision, type Outcome } from '../../platform/db/decision.ts'
-import { type Clock, hour } from '../../platform/lib/clock.ts'
+import { hour } from '../../platform/lib/clock.ts'
 import { isId, isToken, newId, newToken } from '../../platform/lib/random.ts'
 import { feedsMax, placeForFeed } from './rules.ts'
 import { addFeed, dropFeed, feedByToken, feedsOf, feedWasRead, readAddress, readFeeds } from './store.ts'
@@ -19,16 +19,14 @@ import { feedView, type Students } from './student.ts'
 const plainName = 'Calendar'
 const readNotedEveryMs = hour
 
-export interface CalendarFeedsDeps {
-  readonly db: Db
-  readonly clock: Clock
+interface Deps extends Pick<Context, 'db' | 'clock'> {
   readonly students: Students
 }
 
 export class CalendarFeeds {
-  readonly #deps: CalendarFeedsDeps
+  readonly #deps: Deps
 
-  constructor(deps: CalendarFeedsDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps
   }
 

@@ -15,6 +15,7 @@ import {
 } from '../../identity/people/people.ts'
 import { linksOf } from '../../identity/school-account/school-account.ts'
 import { historyOf } from '../../identity/session/session.ts'
+import type { Context } from '../../platform/context.ts'
 import type { Db } from '../../platform/db/db.ts'
 import { type Clock, timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
 import { writeCalendar } from './calendar.ts'
@@ -36,12 +37,6 @@ export { readDocument } from './document.ts'
 export { endFeedsOfMoved, unlinkTeachers } from './store.ts'
 export { keepTeaching } from './teaching.ts'
 
-export interface StudentDeps {
-  readonly db: Db
-  readonly clock: Clock
-  readonly timeZone: string
-}
-
 export class Students implements RoleRules {
   readonly role = 'student'
   readonly firstSignIn = null
@@ -51,7 +46,7 @@ export class Students implements RoleRules {
   readonly #dayOf: (now: number) => string
   readonly #timetables: Timetables
 
-  constructor({ db, clock, timeZone }: StudentDeps) {
+  constructor({ db, clock, timeZone }: Pick<Context, 'db' | 'clock' | 'timeZone'>) {
     this.#db = db
     this.#clock = clock
     this.#timeZone = timeZone

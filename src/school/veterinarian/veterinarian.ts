@@ -34,15 +34,16 @@ import {
 import { forgetDeliveries } from '../../messages/delivery/delivery.ts'
 import { eventHappened, noteOn } from '../../messages/events/events.ts'
 import { forgetMail, tellOf } from '../../messages/mail/outbox.ts'
-import { type Db, inTurn, type Statement } from '../../platform/db/db.ts'
+import type { Context } from '../../platform/context.ts'
+import { inTurn, type Statement } from '../../platform/db/db.ts'
 import { type Decision, decision } from '../../platform/db/decision.ts'
 import { type Address, inboxOf } from '../../platform/lib/address.ts'
 import type { Caller } from '../../platform/lib/bucket.ts'
 import type { By } from '../../platform/lib/by.ts'
-import { type Clock, day, timestamp } from '../../platform/lib/clock.ts'
+import { day, timestamp } from '../../platform/lib/clock.ts'
 import type { Language } from '../../platform/lib/languages.ts'
 import { isId, newId } from '../../platform/lib/random.ts'
-import { fingerprint, type Secrets } from '../../platform/lib/secret.ts'
+import { fingerprint } from '../../platform/lib/secret.ts'
 import { keepTeaching, type Students, unlinkTeachers, type When } from '../student/student.ts'
 import {
   canClose,
@@ -85,10 +86,7 @@ import {
 const confirmWithinMs = 7 * day
 const settleBatch = 200
 
-export interface VeterinarianDeps {
-  readonly db: Db
-  readonly clock: Clock
-  readonly secrets: Secrets
+interface Deps extends Pick<Context, 'db' | 'clock' | 'secrets'> {
   readonly limits: Limits
   readonly students: Pick<Students, 'taughtBy'>
 }
@@ -98,9 +96,9 @@ type Veterinarian = Person<'veterinarian'>
 export class Veterinarians implements RoleRules {
   readonly role = 'veterinarian'
   readonly firstSignIn = 'veterinarian.activated'
-  readonly #deps: VeterinarianDeps
+  readonly #deps: Deps
 
-  constructor(deps: VeterinarianDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps
   }
 
