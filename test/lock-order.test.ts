@@ -30,11 +30,13 @@ import {
 } from '../src/messages/webhooks/store.ts'
 import type { Db, Statement } from '../src/platform/db/db.ts'
 import { decision } from '../src/platform/db/decision.ts'
+import { takeFromBuckets } from '../src/platform/db/limits.ts'
 import { openDb } from '../src/platform/db/open.ts'
 import { bySelf, bySystem } from '../src/platform/lib/by.ts'
 import { secretsFrom } from '../src/platform/lib/secret.ts'
 import { Veterinarians } from '../src/school/veterinarian/veterinarian.ts'
 import { migratedStore, onPostgres } from './support/engines.ts'
+import { eventually } from './support/wait.ts'
 
 const now = Date.parse('2026-11-15T09:00:00Z')
 const rounds = 150
@@ -217,3 +219,27 @@ for (const [name, part] of Object.entries({ limits, sessions, mails, webhooks, a
     await client.end()
     assert.equal(Number(rows[0].deadlocks), 0)
   })
+
+test('A new bucket is locked before a wider one on PostgreSQL', onPostgres, async (t) => {
+  const store = await migratedStore('postgres')
+  t.after(() => store.remove())
+  const db = openDb(store.url)
+  const [own, wider] = ['own', 'wider'].map((key) => ({ key, burst: 10, intervalMs: 1_000 }))
+  await db.tx([takeFromBuckets([wider!], now)])
+  const other = new pg.Client({ connectionString: store.url })
+  await other.connect()
+  await other.query('begin')
+  await other.query("insert into bucket (key, full_at, mark) values ('own', 0, '')")
+  const taking = db.tx([takeFromBuckets([own!, wider!], now)])
+  await eventually('it waits', async () => {
+    const waiting = `select 1 from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`
+    return (await db.one(waiting)) !== undefined
+  })
+  const free = await other.query("select 1 from bucket where key = 'wider' for update skip locked")
+  assert.equal(free.rowCount, 1)
+  await other.query('commit')
+  assert.equal((await taking)[0]!.length, 2)
+  await other.end()
+  await db.close()
+})

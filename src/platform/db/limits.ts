@@ -8,27 +8,33 @@ import { type Ask, lockMade, readAll } from './decision.ts'
 
 /** A network, up to two wider ones, and the service. */
 const places = [0, 1, 2, 3]
+const keyAt = (place: number) => `cast($${3 * place + 2} as text)`
 const paramsAt = (place: number) =>
-  `(${place}, cast($${3 * place + 2} as text), cast($${3 * place + 3} as bigint), cast($${3 * place + 4} as bigint))`
-const wanted = `wanted (place, key, full_at, last) as (values ${places.map(paramsAt).join(', ')})`
-const empty = 'select 1 from wanted w join bucket b on b.key = w.key where b.full_at > w.last'
-// Another request may empty one meanwhile, so PostgreSQL looks again when it has the locks.
-const locked = `locked as materialized (select b.full_at, w.last from wanted w join bucket b on b.key = w.key
-  where not exists (${empty}) order by w.place for update of b)`
-const takeUnless = (isRefused: string) => `insert into bucket (key, full_at, mark)
-  select w.key, w.full_at, '' from wanted w where w.key is not null and not exists (${isRefused})
+  `(${keyAt(place)}, cast($${3 * place + 3} as bigint), cast($${3 * place + 4} as bigint))`
+const wanted = `wanted (key, full_at, last) as (values ${places.map(paramsAt).join(', ')})`
+const noneIsEmpty =
+  'not exists (select 1 from wanted w join bucket b on b.key = w.key where b.full_at > w.last)'
+const takeWanted = (where: string) => `insert into bucket (key, full_at, mark)
+  select w.key, w.full_at, '' from wanted w where w.key is not null and ${where}
   on conflict (key) do update
     set full_at = excluded.full_at + case when bucket.full_at > $1 then bucket.full_at - $1 else 0 end
     where bucket.full_at <= (select w.last from wanted w where w.key = excluded.key)
   returning key, full_at as count`
-const take = {
-  sql: `with ${wanted} ${takeUnless(empty)}`,
-  postgres: `with ${wanted}, ${locked}
-    ${takeUnless(`${empty} union all select 1 from locked l where l.full_at > l.last`)}`,
-}
+/**
+ * On PostgreSQL another request may make, delete or empty one meanwhile. So each is taken only after the one before: an
+ * upsert locks its row even if it is new, which a lock before it would not. And nobody uses up a wider bucket with requests
+ * that a narrower one refuses.
+ */
+const takeInOrder = `with ${wanted}, ${places
+  .map((place) => {
+    const before = place === 0 ? noneIsEmpty : `exists (select 1 from taken${place - 1})`
+    return `taken${place} as (${takeWanted(`w.key = ${keyAt(place)} and ${before}`)})`
+  })
+  .join(', ')} ${places.map((place) => `select key, count from taken${place}`).join(' union all ')}`
+const take = { sql: `with ${wanted} ${takeWanted(noneIsEmpty)}`, postgres: takeInOrder }
 
 /**
- * Takes one from each of up to four buckets, locked in their order, and returns their new counts. If one looks empty, takes
+ * Takes one from each of up to four buckets, in their order, and returns their new counts. If one looks empty, takes
  * nothing and locks nothing.
  */
 export function takeFromBuckets(buckets: readonly Bucket[], now: number): Statement {
