@@ -16,21 +16,7 @@ import { day, timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
 import { isId } from '../../platform/lib/random.ts'
 import { fingerprint, type Secrets } from '../../platform/lib/secret.ts'
 import { type StepName, stateAfter, waiting } from './states.ts'
-import {
-  addBounce,
-  addStep,
-  bouncedStudents,
-  type DeliveryRow,
-  forgetAddress,
-  forgetPerson,
-  isDelivery,
-  lastHanded,
-  type NewStep,
-  openDelivery,
-  pruneDeliveries,
-  pruneStrangers,
-  someDeliveries,
-} from './store.ts'
+import * as store from './store.ts'
 import { mailNamedIn } from './tag.ts'
 
 export { states, waiting } from './states.ts'
@@ -63,14 +49,14 @@ interface About {
 }
 
 export function deliveryOpened(mailId: string, email: string): Statement {
-  return openDelivery(mailId, domainOf(email))
+  return store.openDelivery(mailId, domainOf(email))
 }
 
 export function stepTaken(about: About, step: Step): Statement {
-  return addStep(newStep(about, step))
+  return store.addStep(newStep(about, step))
 }
 
-function newStep({ mailId, at, kind = null, personId }: About, step: Step): NewStep {
+function newStep({ mailId, at, kind = null, personId }: About, step: Step): store.NewStep {
   const { reply, why } = step
   const line = { at, ...step, reply: reply && shortened(reply), why: why && shortened(why) }
   return {
@@ -92,19 +78,22 @@ export function codeAnswered(mailId: string, isRight: boolean, at: number): Stat
 
 /** Erases the records of mails to a person, and of others to the same address. */
 export function forgetDeliveries(secrets: Secrets, personId: string, addressKey: string): Statement[] {
-  return [...forgetPerson(personId), ...fingerprintsOf(secrets, addressKey).flatMap(forgetAddress)]
+  return [
+    ...store.forgetPerson(personId),
+    ...fingerprintsOf(secrets, addressKey).flatMap(store.forgetAddress),
+  ]
 }
 
 const shownMax = 1_000
 
 /** For staff: mails to a person, and those that the person asked for. */
 export async function deliveriesOf(db: Db, personId: string): Promise<DeliveryView[]> {
-  return (await someDeliveries(db, { personId, limit: shownMax })).map(viewOf)
+  return (await store.someDeliveries(db, { personId, limit: shownMax })).map(viewOf)
 }
 
 /** The same for the person. It must not reveal who has an address that is not the person's own. */
 export async function ownDeliveriesOf(db: Db, personId: string): Promise<DeliveryView[]> {
-  const rows = await someDeliveries(db, { personId, erasedToo: true, limit: shownMax })
+  const rows = await store.someDeliveries(db, { personId, erasedToo: true, limit: shownMax })
   return rows.map((row) => ownViewOf(row, personId))
 }
 
@@ -115,7 +104,7 @@ export async function bouncesAmong(
   addressKeys: () => Iterable<string> | Promise<Iterable<string>>,
 ): Promise<Map<string, number>> {
   const bounced = new Map(
-    (await bouncedStudents(db)).map((row) => [row.address_fingerprint, row.bounced_at] as const),
+    (await store.bouncedStudents(db)).map((row) => [row.address_fingerprint, row.bounced_at] as const),
   )
   const found = new Map<string, number>()
   if (bounced.size === 0) return found
@@ -163,7 +152,7 @@ export class Deliveries {
     const { db, secrets } = this.#deps
     if (after !== undefined && !isId(after))
       throw invalidField({ parameter: 'after', detail: 'must be the `next` value of a page' })
-    const rows = await someDeliveries(db, {
+    const rows = await store.someDeliveries(db, {
       ...(email !== undefined && { fingerprints: fingerprintsOf(secrets, addressFrom(email).key) }),
       ...(state === waiting ? { isWaiting: true } : state !== undefined && { state }),
       ...(since !== undefined && { since }),
@@ -184,20 +173,22 @@ export class Deliveries {
       { mailId, at: clock.now() },
       { step: 'bounced', hard, server: server ?? undefined, reply: withoutCodes(reply) },
     )
-    await db.decide(addBounce(step, hard, by))
+    await db.decide(store.addBounce(step, hard, by))
     return mailId
   }
 
   async #mailOf({ names, recipient }: Bounce): Promise<string | undefined> {
     const { db, secrets } = this.#deps
     const named = mailNamedIn(secrets, names.join('\n'))
-    if (named !== undefined) return (await isDelivery(db, named)) ? named : undefined
+    if (named !== undefined) return (await store.isDelivery(db, named)) ? named : undefined
     const address = recipient === undefined ? '' : parseAddress(recipient)
-    return typeof address === 'string' ? undefined : lastHanded(db, fingerprintsOf(secrets, address.key))
+    return typeof address === 'string'
+      ? undefined
+      : store.lastHanded(db, fingerprintsOf(secrets, address.key))
   }
 
   sweep(now: number): Statement[] {
-    return [pruneDeliveries(now - this.#deps.keepMs), pruneStrangers(now - strangersKeptMs)]
+    return [store.pruneDeliveries(now - this.#deps.keepMs), store.pruneStrangers(now - strangersKeptMs)]
   }
 }
 
@@ -223,7 +214,7 @@ function withoutCodes(text: string): string {
 export type DeliveryView = ReturnType<typeof viewOf>
 
 /** As the HTTP interface, the command line and the owner's export show it. */
-function viewOf(row: DeliveryRow) {
+function viewOf(row: store.DeliveryRow) {
   return {
     deliveryId: row.id,
     role: row.role,
@@ -242,7 +233,7 @@ function viewOf(row: DeliveryRow) {
   }
 }
 
-function ownViewOf(row: DeliveryRow, personId: string): DeliveryView {
+function ownViewOf(row: store.DeliveryRow, personId: string): DeliveryView {
   const view = viewOf(row)
   if (row.asker_id === null) return view
   // The owner sees the mail, but not who requested it or answered.

@@ -41,31 +41,7 @@ import {
   serviceQueue,
 } from './rules.ts'
 import { type Said, saidBy, withoutCode } from './said.ts'
-import {
-  admitMail,
-  type CaughtFilter,
-  caughtMail,
-  caughtMails,
-  chooseNotice,
-  claimMail,
-  claimMails,
-  claimUntil,
-  deferUntil,
-  dropMail,
-  failMail,
-  firstInQueue,
-  isWaiting,
-  keepCaught,
-  type Lane,
-  lockMail,
-  lockNotice,
-  nextQueue,
-  pruneMail,
-  readQueueBefore,
-  takenMax,
-  tryAllNow,
-  waitForBudget,
-} from './store.ts'
+import * as store from './store.ts'
 import {
   absentNotice,
   isCode,
@@ -167,7 +143,7 @@ export class Outbox {
    * The ids of mails being processed. One may be due again: after a jump of the clock, or when the worker has put it off
    * and the store has not yet replied. By lane, because a mail that becomes a notice may be claimed as one before that.
    */
-  readonly #inHand: Record<Lane, Set<string>> = { codes: new Set(), notices: new Set() }
+  readonly #inHand: Record<store.Lane, Set<string>> = { codes: new Set(), notices: new Set() }
   #beat: NodeJS.Timeout | undefined
   #taking: Promise<void> = Promise.resolve()
   #poll: NodeJS.Timeout | undefined
@@ -234,23 +210,23 @@ export class Outbox {
   async sendNow(id: string): Promise<boolean> {
     const { db, clock } = this.#deps
     const now = clock.now()
-    const [mail] = await claimMail(db, { id, by: this.#worker, now, leaseUntil: now + leaseMs })
+    const [mail] = await store.claimMail(db, { id, by: this.#worker, now, leaseUntil: now + leaseMs })
     if (mail) await this.#deliver(mail)
-    return !(await isWaiting(db, id))
+    return !(await store.isWaiting(db, id))
   }
 
-  async caught(filter: CaughtFilter, limit: number): Promise<{ mail: Mail; message: Message }[]> {
-    const mails = await caughtMails(this.#deps.db, filter, limit)
+  async caught(filter: store.CaughtFilter, limit: number): Promise<{ mail: Mail; message: Message }[]> {
+    const mails = await store.caughtMails(this.#deps.db, filter, limit)
     return Promise.all(mails.map(async (mail) => ({ mail, message: await this.#caughtMessage(mail) })))
   }
 
   async caughtOne(id: string): Promise<Message | undefined> {
-    const mail = await caughtMail(this.#deps.db, id)
+    const mail = await store.caughtMail(this.#deps.db, id)
     return mail && this.#caughtMessage(mail)
   }
 
   sweep(now: number) {
-    return pruneMail(now, {
+    return store.pruneMail(now, {
       caught: now - caughtKeptMs,
       noticed: now - noticeEveryMs,
       due: now + Math.max(leaseMs, ...pausesMs) + clockSlackMs,
@@ -263,19 +239,19 @@ export class Outbox {
     const free = this.#deps.transport.concurrency - this.#sending.size
     if (free <= 0 || this.#stopped) return
     const codes = await this.#claim('codes', free)
-    this.#backlog = codes >= Math.min(free, takenMax)
+    this.#backlog = codes >= Math.min(free, store.takenMax)
     this.#found = Math.max(codes, this.#found / 2)
     const notices = Math.min(free - codes, this.#noticesMax - this.#inHand.notices.size)
     if (notices > 0 && !this.#stopped) await this.#claim('notices', notices)
   }
 
   /** Claims mails and starts to send them; returns how many. */
-  async #claim(lane: Lane, limit: number): Promise<number> {
+  async #claim(lane: store.Lane, limit: number): Promise<number> {
     const { db, clock, log } = this.#deps
     const now = clock.now()
     const inHand = this.#inHand[lane]
     const claim = { lane, kinds: mailKinds, by: this.#worker, inHand, now, leaseUntil: now + leaseMs, limit }
-    const mails = await claimMails(db, claim)
+    const mails = await store.claimMails(db, claim)
     for (const mail of mails) {
       inHand.add(mail.id)
       const sending = this.#deliver(mail)
@@ -315,7 +291,7 @@ export class Outbox {
     }
     const message = messageOf(mail, kind, recipient, this.#deps)
     const lease = setInterval(
-      () => db.tx([claimUntil(mail.id, this.#worker, clock.now() + leaseMs)]).catch(() => {}),
+      () => db.tx([store.claimUntil(mail.id, this.#worker, clock.now() + leaseMs)]).catch(() => {}),
       leaseMs / 3,
     )
     let reply: string
@@ -329,7 +305,7 @@ export class Outbox {
     this.#note(mail, 'sent')
     const now = clock.now()
     await db.tx([
-      transport.keeps ? keepCaught(mail.id, kind, now) : dropMail(mail.id),
+      transport.keeps ? store.keepCaught(mail.id, kind, now) : store.dropMail(mail.id),
       this.#step(mail, kind, owner, { step: 'handed', server: transport.server, reply }),
     ])
     if (this.#wasDown()) await this.#tryAllNow(now)
@@ -343,7 +319,7 @@ export class Outbox {
 
   /** After an outage, waiting mails are due at once. */
   async #tryAllNow(now: number): Promise<void> {
-    await this.#deps.db.tx([tryAllNow(now)])
+    await this.#deps.db.tx([store.tryAllNow(now)])
     this.#takeSome()
   }
 
@@ -357,7 +333,7 @@ export class Outbox {
     isOurs: typeof isHeldBy,
     writes: (mail: MailRow) => readonly Statement[],
   ): Promise<boolean> {
-    const asks = { row: lockMail(mail.id) }
+    const asks = { row: store.lockMail(mail.id) }
     return this.#deps.db.decide(
       decision(asks, ({ row }) =>
         isOurs(this.#worker, row) ? { writes: writes(row), result: true } : { result: false },
@@ -399,12 +375,12 @@ export class Outbox {
     const now = clock.now()
     const inbox = this.#inboxOf(mail)
     const limits = await this.#limitsOf(mail, false)
-    const asks = { row: lockMail(id), notice: lockNotice(inbox), ...limits.locks }
+    const asks = { row: store.lockMail(id), notice: store.lockNotice(inbox), ...limits.locks }
     const choosing = decision(asks, ({ row, notice, ...counts }) => {
       const full = limits.full(counts, now)
       const choice = choiceOf(row, { worker: this.#worker, lastAt: notice?.sent_at ?? 0, full }, now)
       if (choice !== 'chosen') return { result: choice, refused: true }
-      const writes = [...limits.take(counts, now), ...chooseNotice({ id, kind, inbox, now })]
+      const writes = [...limits.take(counts, now), ...store.chooseNotice({ id, kind, inbox, now })]
       return { writes, result: choice }
     })
     const choice = await lookThenDecide(db, choosing)
@@ -422,14 +398,14 @@ export class Outbox {
     const { id } = mail
     const now = clock.now()
     const limits = await this.#limitsOf(mail, true)
-    const before = worker === null ? undefined : readQueueBefore(this.#domainOf(mail), now)
+    const before = worker === null ? undefined : store.readQueueBefore(this.#domainOf(mail), now)
     const admitting = decision(
-      { row: lockMail(id), before, ...limits.locks },
+      { row: store.lockMail(id), before, ...limits.locks },
       ({ row, before, ...counts }) => {
         const queue = before?.waits_for ?? null
         const admission = admissionOf(row, { worker, queue, full: limits.full(counts, now) })
         if (admission !== 'admitted') return { result: admission, refused: true }
-        return { writes: [...limits.take(counts, now), admitMail(id, now)], result: admission }
+        return { writes: [...limits.take(counts, now), store.admitMail(id, now)], result: admission }
       },
     )
     return lookThenDecide(db, admitting)
@@ -456,7 +432,7 @@ export class Outbox {
     const step = this.#step(mail, kind, recipient, { step: 'deferred', why: waits[full] })
     const isNew = mail.waits_for === null
     const waiting = await this.#decide(mail, isHeldOrWaits, (row) => [
-      waitForBudget(row, queue),
+      store.waitForBudget(row, queue),
       ...(isNew ? [step] : []),
     ])
     if (!waiting || !isNew) return
@@ -467,9 +443,9 @@ export class Outbox {
   /** Serves each queue, that of the whole service first, until it is empty or its budget has no room. */
   async #admitWaiting(): Promise<void> {
     const { db } = this.#deps
-    let queue = await nextQueue(db, '')
+    let queue = await store.nextQueue(db, '')
     if (queue === null || (await this.#serve(serviceQueue)) === 'service') return
-    for (; queue !== null; queue = await nextQueue(db, queue))
+    for (; queue !== null; queue = await store.nextQueue(db, queue))
       if ((await this.#serve(queue)) === 'service') return
   }
 
@@ -477,7 +453,7 @@ export class Outbox {
   async #serve(queue: string): Promise<Waited | null> {
     const { db, clock } = this.#deps
     for (let served = 0; served < servedMax && !this.#stopped; served++) {
-      const mail = await firstInQueue(db, queue, clock.now())
+      const mail = await store.firstInQueue(db, queue, clock.now())
       if (!mail) return null
       const full = await this.#admit(mail, null)
       if (full === 'inbox') await this.#drop(mail, mail.kind ?? 'code', undefined, { why: repeatedCode })
@@ -501,7 +477,7 @@ export class Outbox {
     { why, outcome = 'dropped' }: { why: string; outcome?: MailOutcome },
   ): Promise<void> {
     const step = this.#step(mail, kind, recipient, { step: 'not-sent', why })
-    const dropped = await this.#decide(mail, isHeldOrWaits, () => [dropMail(mail.id), step])
+    const dropped = await this.#decide(mail, isHeldOrWaits, () => [store.dropMail(mail.id), step])
     if (dropped) this.#note(mail, outcome)
   }
 
@@ -537,7 +513,7 @@ export class Outbox {
       ...said,
       nextAt,
     })
-    const deferred = await this.#decide(mail, isHeldBy, () => [step, deferUntil(mail.id, nextAt)])
+    const deferred = await this.#decide(mail, isHeldBy, () => [step, store.deferUntil(mail.id, nextAt)])
     if (deferred) this.#note(mail, 'deferred')
   }
 
@@ -551,7 +527,7 @@ export class Outbox {
     const why = reason === 'expired' ? 'it could not be delivered in time' : said.why
     const step = this.#step(mail, null, recipient, { step: 'failed', server: transport.server, ...said, why })
     const failure = { reason, personId: recipient?.id, now: clock.now() }
-    const failed = await this.#decide(mail, isHeldBy, (row) => [step, ...failMail(row, failure)])
+    const failed = await this.#decide(mail, isHeldBy, (row) => [step, ...store.failMail(row, failure)])
     if (failed) this.#note(mail, reason)
   }
 

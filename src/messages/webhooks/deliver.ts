@@ -18,23 +18,7 @@ import { Rounds } from '../../platform/lib/rounds.ts'
 import { type EventRow, eventNumbered, eventView, numberEvents } from '../events/events.ts'
 import { failingSince, isSwitchedOff, pauseAfter, type Trouble } from './rules.ts'
 import { type Answer, type SendDeps, sendEvent } from './send.ts'
-import {
-  type Attempt,
-  type Claim,
-  claimLines,
-  countFailure,
-  disableWebhook,
-  dueWebhooks,
-  firstInLine,
-  forgetFailures,
-  lockWebhook,
-  noteFailing,
-  queueDeliveries,
-  queueState,
-  recordAttempt,
-  releaseLine,
-  type WebhookRow,
-} from './store.ts'
+import * as store from './store.ts'
 import type { Webhooks } from './webhooks.ts'
 
 const leaseMs = 25 * second
@@ -83,7 +67,7 @@ export class Deliverer {
   async #take(): Promise<void> {
     const { db, clock, webhooks } = this.#deps
     await this.#queue()
-    for (const webhook of await dueWebhooks(db, clock.now())) {
+    for (const webhook of await store.dueWebhooks(db, clock.now())) {
       const limit = this.#rounds.roomFor(webhook.id, connectionsPerWebhook)
       if (limit <= 0) continue
       const secrets = webhooks.secretsOf(webhook)
@@ -95,31 +79,31 @@ export class Deliverer {
   /** Queues deliveries for new events. */
   async #queue(): Promise<void> {
     const { db, clock } = this.#deps
-    if (!(await queueState(db))) return
+    if (!(await store.queueState(db))) return
     await numberEvents(db)
     for (;;) {
-      const state = await queueState(db)
+      const state = await store.queueState(db)
       if (!state) return
       const after = Math.max(state.queued_to, state.first)
       if (state.last <= after) return
       const to = Math.min(after + queueBatch, state.last)
-      await db.tx(queueDeliveries({ queuedTo: state.queued_to, after, to, now: clock.now() }))
+      await db.tx(store.queueDeliveries({ queuedTo: state.queued_to, after, to, now: clock.now() }))
     }
   }
 
-  async #claim(webhook: WebhookRow, secrets: readonly string[], limit: number): Promise<void> {
+  async #claim(webhook: store.WebhookRow, secrets: readonly string[], limit: number): Promise<void> {
     const { db, clock } = this.#deps
     const now = clock.now()
     // A new id each time: a process that was too slow and lost the line must not end the claim of the next one.
     const claim = { webhookId: webhook.id, by: newId() }
-    for (const line of await claimLines(db, { ...claim, now, leaseUntil: now + leaseMs, limit }))
+    for (const line of await store.claimLines(db, { ...claim, now, leaseUntil: now + leaseMs, limit }))
       this.#rounds.begin(webhook.id, this.#send(webhook, secrets, { ...claim, line }))
   }
 
-  async #send(webhook: WebhookRow, secrets: readonly string[], claim: Claim): Promise<void> {
+  async #send(webhook: store.WebhookRow, secrets: readonly string[], claim: store.Claim): Promise<void> {
     const { db, clock } = this.#deps
-    const delivery = await firstInLine(db, claim.webhookId, claim.line)
-    if (!delivery) return void (await db.tx(releaseLine(claim, clock.now())))
+    const delivery = await store.firstInLine(db, claim.webhookId, claim.line)
+    if (!delivery) return void (await db.tx(store.releaseLine(claim, clock.now())))
     const { number, attempts } = delivery
     const event = await eventNumbered(db, number)
     if (!event) {
@@ -127,7 +111,7 @@ export class Deliverer {
       return this.#record(claim, { number, at: clock.now(), status: null, error, outcome: 'dropped' })
     }
     const answer = await this.#post(webhook, secrets, event)
-    if (answer === 'stopped') return void (await db.tx(releaseLine(claim, clock.now())))
+    if (answer === 'stopped') return void (await db.tx(store.releaseLine(claim, clock.now())))
     const { status, error } = answer
     const attempt = { number, at: clock.now(), status, error, outcome: null }
     if (error === null) await this.#delivered(webhook, claim, attempt)
@@ -135,7 +119,11 @@ export class Deliverer {
     else await this.#failed(webhook, claim, attempt, attempts + 1)
   }
 
-  async #post(webhook: WebhookRow, secrets: readonly string[], event: EventRow): Promise<Answer | 'stopped'> {
+  async #post(
+    webhook: store.WebhookRow,
+    secrets: readonly string[],
+    event: EventRow,
+  ): Promise<Answer | 'stopped'> {
     const { signal } = this.#rounds
     try {
       return await sendEvent({ url: webhook.url, secrets }, eventView(event), this.#deps, signal)
@@ -145,19 +133,19 @@ export class Deliverer {
     }
   }
 
-  async #record(claim: Claim, attempt: Attempt, nextAt = attempt.at): Promise<void> {
-    await this.#deps.db.tx([...recordAttempt(claim, attempt), ...releaseLine(claim, nextAt)])
+  async #record(claim: store.Claim, attempt: store.Attempt, nextAt = attempt.at): Promise<void> {
+    await this.#deps.db.tx([...store.recordAttempt(claim, attempt), ...store.releaseLine(claim, nextAt)])
   }
 
-  async #delivered(webhook: WebhookRow, claim: Claim, attempt: Attempt): Promise<void> {
+  async #delivered(webhook: store.WebhookRow, claim: store.Claim, attempt: store.Attempt): Promise<void> {
     const { db, log } = this.#deps
     this.#deps.noted?.('delivered')
     await this.#record(claim, { ...attempt, outcome: 'delivered' })
-    if (await lookThenDecide(db, forgetFailures(webhook.id, attempt.at)))
+    if (await lookThenDecide(db, store.forgetFailures(webhook.id, attempt.at)))
       log.info(about(webhook), 'a webhook works again')
   }
 
-  async #gone(webhook: WebhookRow, claim: Claim, attempt: Attempt): Promise<void> {
+  async #gone(webhook: store.WebhookRow, claim: store.Claim, attempt: store.Attempt): Promise<void> {
     this.#deps.noted?.('failed')
     // Before the line is released, or the next event in it would be sent.
     await this.#switchOff(webhook, 'gone', attempt.at)
@@ -165,7 +153,12 @@ export class Deliverer {
     await this.#deps.webhooks.dropWaiting(webhook.id)
   }
 
-  async #failed(webhook: WebhookRow, claim: Claim, attempt: Attempt, attempts: number): Promise<void> {
+  async #failed(
+    webhook: store.WebhookRow,
+    claim: store.Claim,
+    attempt: store.Attempt,
+    attempts: number,
+  ): Promise<void> {
     const { db, log } = this.#deps
     const { number, at, status, error } = attempt
     const pauseMs = pauseAfter(attempts)
@@ -177,7 +170,7 @@ export class Deliverer {
       const nextAt = at + pauseMs + randomInt(Math.floor(pauseMs * jitter))
       await this.#record(claim, attempt, nextAt)
     }
-    const health = await db.decide(countFailure(webhook.id, at))
+    const health = await db.decide(store.countFailure(webhook.id, at))
     if (health?.failures === 1)
       log.warn({ ...about(webhook), status, error }, 'a webhook is failing; retrying for three days')
     if (isSwitchedOff(health, 'failing', at)) {
@@ -187,26 +180,26 @@ export class Deliverer {
   }
 
   /** Happens once, in whichever process comes first; admins are notified in the same transaction. */
-  async #switchOff(webhook: WebhookRow, trouble: Trouble, now: number): Promise<void> {
+  async #switchOff(webhook: store.WebhookRow, trouble: Trouble, now: number): Promise<void> {
     const { db, log, tellAdmins } = this.#deps
     const { id } = webhook
     const because = trouble === 'gone' ? 'gone' : 'failing'
     const host = hostNamed(webhook)
     const mails = (await tellAdmins?.({ id, host, because, now })) ?? []
-    const switching = decision({ row: lockWebhook(id) }, ({ row }) =>
+    const switching = decision({ row: store.lockWebhook(id) }, ({ row }) =>
       isSwitchedOff(row, trouble, now)
-        ? { writes: [...mails, disableWebhook(id, because, now)], result: true }
+        ? { writes: [...mails, store.disableWebhook(id, because, now)], result: true }
         : { result: false },
     )
     if (await db.decide(switching)) log.warn(about(webhook), switchedOff[because])
   }
 
   /** Events must not pile up for an endpoint that cannot be tried. */
-  async #cannotRead(webhook: WebhookRow): Promise<void> {
+  async #cannotRead(webhook: store.WebhookRow): Promise<void> {
     const { db, clock, log } = this.#deps
     const now = clock.now()
     const { id, failing_since } = webhook
-    if (failing_since !== failingSince(webhook, now)) await db.decide(noteFailing(id, now))
+    if (failing_since !== failingSince(webhook, now)) await db.decide(store.noteFailing(id, now))
     else if (isSwitchedOff(webhook, 'unreadable', now)) await this.#switchOff(webhook, 'unreadable', now)
     if (this.#unreadable.has(id)) return
     this.#unreadable.add(id)
@@ -222,7 +215,7 @@ const switchedOff = {
   failing: 'a webhook had no success for three days and was switched off',
 }
 
-const hostNamed = ({ url }: WebhookRow) => new URL(url).host
+const hostNamed = ({ url }: store.WebhookRow) => new URL(url).host
 
 /** Path and query of an endpoint may be secret. */
-const about = (webhook: WebhookRow) => ({ webhook: webhook.id, host: hostNamed(webhook) })
+const about = (webhook: store.WebhookRow) => ({ webhook: webhook.id, host: hostNamed(webhook) })

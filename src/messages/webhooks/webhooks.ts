@@ -20,27 +20,7 @@ import { eventTypes, numberBefore, numberEvents } from '../events/events.ts'
 import { testEvent } from '../events/types.ts'
 import { webhooksMax } from './rules.ts'
 import { type Answer, type SendDeps, sendEvent } from './send.ts'
-import {
-  addWebhook,
-  allWebhooks,
-  changeWebhook,
-  type DeliveryRow,
-  deliveriesTo,
-  disableWebhook,
-  dropWaiting,
-  enableWebhook,
-  forgetDeliveries,
-  hurryLines,
-  lastNumber,
-  pruneDeliveries,
-  removeWebhook,
-  requeueDeliveries,
-  resealSecret,
-  rotateSecret,
-  type WatchedWebhook,
-  type WebhookRow,
-  webhookById,
-} from './store.ts'
+import * as store from './store.ts'
 
 export { attempt } from './send.ts'
 
@@ -68,7 +48,7 @@ export class Webhooks {
   }
 
   async list() {
-    return (await allWebhooks(this.#deps.db)).map((row) => this.#view(row))
+    return (await store.allWebhooks(this.#deps.db)).map((row) => this.#view(row))
   }
 
   /** With its secret, which is never shown again. It receives events from now on. */
@@ -81,7 +61,7 @@ export class Webhooks {
     // Number all earlier events first, so that the webhook does not receive them.
     await numberEvents(db)
     const sealed = seal(secrets, id, secret)
-    const added = await db.decide(addWebhook({ id, url, events, sealed, now: clock.now() }))
+    const added = await db.decide(store.addWebhook({ id, url, events, sealed, now: clock.now() }))
     if (!added) throw new AppError('conflict', `There are already ${webhooksMax} webhooks; remove one first.`)
     return { ...(await this.#show(id)), secret }
   }
@@ -96,10 +76,10 @@ export class Webhooks {
     // Events that waited when it was disabled must not be sent once it is enabled.
     if (change.enabled === true) await this.dropWaiting(id)
     await db.tx([
-      changeWebhook(id, { url, events }),
-      ...(change.enabled === true ? [enableWebhook(id)] : []),
-      ...(change.enabled === false ? [disableWebhook(id, 'operator', now)] : []),
-      ...(url === before.url ? [] : [hurryLines(id, now)]),
+      store.changeWebhook(id, { url, events }),
+      ...(change.enabled === true ? [store.enableWebhook(id)] : []),
+      ...(change.enabled === false ? [store.disableWebhook(id, 'operator', now)] : []),
+      ...(url === before.url ? [] : [store.hurryLines(id, now)]),
     ])
     if (change.enabled === false) await this.dropWaiting(id)
     return this.#show(id)
@@ -111,7 +91,7 @@ export class Webhooks {
     const { sealed: from } = await this.#find(id)
     const secret = newSecret()
     const bothUntil = clock.now() + bothSecretsMs
-    const rotated = await rotateSecret(db, { id, from, to: seal(secrets, id, secret), bothUntil })
+    const rotated = await store.rotateSecret(db, { id, from, to: seal(secrets, id, secret), bothUntil })
     if (rotated.length === 0)
       throw new AppError('conflict', 'Somebody else has just rotated the secret of this webhook.')
     return { ...(await this.#show(id)), secret }
@@ -120,14 +100,14 @@ export class Webhooks {
   async remove(id: string): Promise<void> {
     const { db, clock } = this.#deps
     await this.#find(id)
-    await db.tx([disableWebhook(id, 'operator', clock.now())])
-    await this.#inBatches(() => forgetDeliveries(id))
-    await db.tx([removeWebhook(id)])
+    await db.tx([store.disableWebhook(id, 'operator', clock.now())])
+    await this.#inBatches(() => store.forgetDeliveries(id))
+    await db.tx([store.removeWebhook(id)])
   }
 
   /** Ends the waiting deliveries of a disabled endpoint. */
   dropWaiting(id: string): Promise<void> {
-    return this.#inBatches(() => dropWaiting(this.#deps.clock.now(), id))
+    return this.#inBatches(() => store.dropWaiting(this.#deps.clock.now(), id))
   }
 
   /** Sends all events since then again, in order. Returns their number. */
@@ -136,11 +116,11 @@ export class Webhooks {
     const { disabled_at } = await this.#find(id)
     if (disabled_at !== null) throw new AppError('conflict', 'This webhook is disabled; enable it first.')
     const first = await numberBefore(db, since)
-    const last = await lastNumber(db)
+    const last = await store.lastNumber(db)
     let queued = 0
     for (let after = first; after < last; after += replayBatch) {
       const to = Math.min(after + replayBatch, last)
-      queued += await db.decide(requeueDeliveries({ id, since, after, to, now: clock.now() }))
+      queued += await db.decide(store.requeueDeliveries({ id, since, after, to, now: clock.now() }))
     }
     return queued
   }
@@ -183,11 +163,11 @@ export class Webhooks {
   /** The newest deliveries, with their outcomes. */
   async deliveries(id: string) {
     await this.#find(id)
-    return (await deliveriesTo(this.#deps.db, id, deliveriesShown)).map(deliveryView)
+    return (await store.deliveriesTo(this.#deps.db, id, deliveriesShown)).map(deliveryView)
   }
 
   /** The secrets to sign with, newest first. Empty if the service’s own secret cannot decrypt them. */
-  secretsOf(webhook: WebhookRow): string[] {
+  secretsOf(webhook: store.WebhookRow): string[] {
     const { secrets, clock } = this.#deps
     const { id, sealed, sealed_before, sealed_before_until } = webhook
     const both = sealed_before !== null && (sealed_before_until ?? 0) > clock.now()
@@ -199,19 +179,19 @@ export class Webhooks {
   async reseal(): Promise<void> {
     const { db, secrets } = this.#deps
     if (secrets.all.length === 1) return
-    const resealed = (row: WebhookRow, column: 'sealed' | 'sealed_before') => {
+    const resealed = (row: store.WebhookRow, column: 'sealed' | 'sealed_before') => {
       const sealed = row[column]
       const opened = sealed === null ? null : unseal(secrets, row.id, sealed)
       return opened?.outdated
-        ? [resealSecret(column, row.id, sealed!, seal(secrets, row.id, opened.text))]
+        ? [store.resealSecret(column, row.id, sealed!, seal(secrets, row.id, opened.text))]
         : []
     }
-    const rows = await allWebhooks(db)
+    const rows = await store.allWebhooks(db)
     await db.tx(rows.flatMap((row) => [...resealed(row, 'sealed'), ...resealed(row, 'sealed_before')]))
   }
 
   sweep(now: number): Statement[] {
-    return [pruneDeliveries(now - deliveriesKeptMs), ...dropWaiting(now, null)]
+    return [store.pruneDeliveries(now - deliveriesKeptMs), ...store.dropWaiting(now, null)]
   }
 
   /** There may be hundreds of thousands of rows, and other callers need a turn. */
@@ -222,8 +202,8 @@ export class Webhooks {
     }
   }
 
-  async #find(id: string): Promise<WatchedWebhook> {
-    const found = isId(id) ? await webhookById(this.#deps.db, id) : undefined
+  async #find(id: string): Promise<store.WatchedWebhook> {
+    const found = isId(id) ? await store.webhookById(this.#deps.db, id) : undefined
     if (!found) throw new AppError('not-found', 'No webhook has this id.')
     return found
   }
@@ -232,7 +212,7 @@ export class Webhooks {
     return this.#view(await this.#find(id))
   }
 
-  #view(row: WatchedWebhook) {
+  #view(row: store.WatchedWebhook) {
     return {
       id: row.id,
       url: row.url,
@@ -249,7 +229,7 @@ export class Webhooks {
   }
 }
 
-function deliveryView(row: DeliveryRow) {
+function deliveryView(row: store.DeliveryRow) {
   return {
     number: row.number,
     eventId: row.event_id,

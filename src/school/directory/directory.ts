@@ -11,20 +11,7 @@ import { seal, unseal } from '../../platform/lib/seal.ts'
 import type { Secrets } from '../../platform/lib/secret.ts'
 import { publicId } from '../roster/roster.ts'
 import { readDocument } from '../student/student.ts'
-import {
-  type ClassRow,
-  classesChanged,
-  classesInOrder,
-  type EnrolmentRow,
-  enrolmentsChanged,
-  enrolmentsInOrder,
-  type Place,
-  publishedSince,
-  type Read,
-  type StudentRow,
-  studentsChanged,
-  studentsInOrder,
-} from './store.ts'
+import * as store from './store.ts'
 
 export interface PageRequest {
   /** The `next` value of the previous page. */
@@ -52,15 +39,17 @@ export class Directory {
   students(request: PageRequest) {
     return this.#page('students', request, studentView, async (place, since) =>
       since === undefined
-        ? studentsInOrder(this.#db, place)
-        : studentsChanged(this.#db, place, (await publishedSince(this.#db, since)).peopleFrom),
+        ? store.studentsInOrder(this.#db, place)
+        : store.studentsChanged(this.#db, place, (await store.publishedSince(this.#db, since)).peopleFrom),
     )
   }
 
   classes(request: PageRequest) {
     return this.#page('classes', request, classView, async (place, since) => {
       const generation = await this.#seenAt(since)
-      return generation === 0 ? classesInOrder(this.#db, place) : classesChanged(this.#db, place, generation)
+      return generation === 0
+        ? store.classesInOrder(this.#db, place)
+        : store.classesChanged(this.#db, place, generation)
     })
   }
 
@@ -68,14 +57,14 @@ export class Directory {
     return this.#page('enrolments', request, enrolmentView, async (place, since) => {
       const generation = await this.#seenAt(since)
       return generation === 0
-        ? enrolmentsInOrder(this.#db, place)
-        : enrolmentsChanged(this.#db, place, generation)
+        ? store.enrolmentsInOrder(this.#db, place)
+        : store.enrolmentsChanged(this.#db, place, generation)
     })
   }
 
   /** 0 if everything is wanted. */
   async #seenAt(since: number | undefined): Promise<number> {
-    return since === undefined ? 0 : (await publishedSince(this.#db, since)).generation
+    return since === undefined ? 0 : (await store.publishedSince(this.#db, since)).generation
   }
 
   /** The place is sealed: ids of the school's files may be made of addresses, and a URL is logged in many places. */
@@ -83,7 +72,7 @@ export class Directory {
     list: string,
     { after, limit, updatedSince }: PageRequest,
     view: (row: Row) => Entry,
-    read: (place: Place, since: number | undefined) => Promise<Read<Row>>,
+    read: (place: store.Place, since: number | undefined) => Promise<store.Read<Row>>,
   ): Promise<Page<Entry>> {
     const owner = `directory.${list}`
     const start = after === undefined ? '' : unseal(this.#secrets, owner, after)?.text
@@ -97,7 +86,7 @@ export class Directory {
 }
 
 /** Somebody who left the roster is not shown to anybody. */
-function studentView(row: StudentRow) {
+function studentView(row: store.StudentRow) {
   const { school_id: schoolId, school_name: name } = row
   return {
     userId: row.id,
@@ -113,7 +102,7 @@ function studentView(row: StudentRow) {
   }
 }
 
-function classView({ document, updated_at }: ClassRow) {
+function classView({ document, updated_at }: store.ClassRow) {
   const { classId, title, code, kind, terms, teachers, meetings, updatedAt } = readDocument(
     document,
     updated_at,
@@ -121,7 +110,7 @@ function classView({ document, updated_at }: ClassRow) {
   return { classId, title, code, kind, terms, teachers, meetings, updatedAt }
 }
 
-function enrolmentView(row: EnrolmentRow) {
+function enrolmentView(row: store.EnrolmentRow) {
   return {
     classId: publicId('class', row.class_id),
     userId: row.person_id,

@@ -56,32 +56,7 @@ import {
   type Names,
   renamed,
 } from './rules.ts'
-import {
-  accountAt,
-  appendRegistration,
-  dropRegistration,
-  erase,
-  isHidden,
-  lapse,
-  lockAccount,
-  lockHolder,
-  lockHolders,
-  lockRegistration,
-  lockRegistrationsAt,
-  moveTo,
-  oldestRegistrations,
-  openPending,
-  type PublicProfile,
-  publicProfile,
-  type Registration,
-  registrationsOf,
-  removePending,
-  renewPending,
-  setHidden,
-  setNames,
-  setVerified,
-  verificationLost,
-} from './store.ts'
+import * as store from './store.ts'
 
 const confirmWithinMs = 7 * day
 const settleBatch = 200
@@ -109,7 +84,7 @@ export class Veterinarians implements RoleRules {
   ): Promise<{ confirmBefore: number }> {
     const { clock, limits } = this.#deps
     const now = clock.now()
-    const registration: Registration = {
+    const registration: store.Registration = {
       id: newId(),
       email: address.email,
       email_key: address.key,
@@ -120,17 +95,17 @@ export class Veterinarians implements RoleRules {
       network_fingerprint: caller.network.fingerprint,
     }
     const policies = { policy: networkPolicies.register, service: servicePolicies.register }
-    const append = decision({}, () => ({ writes: [appendRegistration(registration)], result: null }))
+    const append = decision({}, () => ({ writes: [store.appendRegistration(registration)], result: null }))
     await limits.admit(policies, caller, now, append)
     return { confirmBefore: registration.confirm_before }
   }
 
   async findAccount(addressKey: string): Promise<Veterinarian | undefined> {
     const { db, clock } = this.#deps
-    let { person, registered } = await accountAt(db, addressKey)
+    let { person, registered } = await store.accountAt(db, addressKey)
     if (registered) {
-      await inTurn(db, (await registrationsOf(db, addressKey)).map(applying))
-      person = (await accountAt(db, addressKey)).person
+      await inTurn(db, (await store.registrationsOf(db, addressKey)).map(applying))
+      person = (await store.accountAt(db, addressKey)).person
     }
     const lapsed = person?.status === 'pending' && person.confirm_before! <= clock.now()
     return lapsed ? undefined : person
@@ -138,12 +113,12 @@ export class Veterinarians implements RoleRules {
 
   async settle(): Promise<void> {
     const { db } = this.#deps
-    for (const registration of await oldestRegistrations(db, settleBatch))
+    for (const registration of await store.oldestRegistrations(db, settleBatch))
       await db.decide(applying(registration))
   }
 
   sweep(now: number): Statement[] {
-    return lapse(now)
+    return store.lapse(now)
   }
 
   isPresent(): boolean {
@@ -179,13 +154,13 @@ export class Veterinarians implements RoleRules {
     const now = clock.now()
     const eventId = newId()
     const changed = await db.decide(
-      decision({ account: lockAccount(person.id) }, ({ account }) => {
+      decision({ account: store.lockAccount(person.id) }, ({ account }) => {
         const change = renamed(account, names)
         if (!account || !change) return { result: null }
         const { losesVerification, ...chosen } = change
         const writes = [
-          ...setNames(person.id, chosen, { by, now, eventId }),
-          ...(losesVerification ? verificationLost(person.id, 'name', { by, now, eventId }) : []),
+          ...store.setNames(person.id, chosen, { by, now, eventId }),
+          ...(losesVerification ? store.verificationLost(person.id, 'name', { by, now, eventId }) : []),
           ...leaveStrictClients(person.id, now, by),
         ]
         const verified_at = losesVerification ? null : account.verified_at
@@ -201,13 +176,13 @@ export class Veterinarians implements RoleRules {
   async close({ id, email_key }: Veterinarian, by: By, note: string | null = null): Promise<void> {
     const { db, clock } = this.#deps
     const now = clock.now()
-    const asks = { registrations: lockRegistrationsAt(email_key), account: lockAccount(id) }
+    const asks = { registrations: store.lockRegistrationsAt(email_key), account: store.lockAccount(id) }
     await db.decide(
       decision(asks, ({ account, registrations }) => {
         if (!canClose(account)) return { result: null }
         const writes = [
-          ...registrations.map(dropRegistration),
-          ...erase(id, now),
+          ...registrations.map(store.dropRegistration),
+          ...store.erase(id, now),
           unlinkTeachers(id),
           eventHappened('veterinarian.closed', by, { id: `closed.${id}`, at: now, personId: id }),
           ...noteOn(`closed.${id}`, id, note),
@@ -237,10 +212,10 @@ export class Veterinarians implements RoleRules {
     const { id } = person
     const eventId = newId()
     return this.#deps.db.decide(
-      decision({ account: lockAccount(id) }, ({ account }) => {
+      decision({ account: store.lockAccount(id) }, ({ account }) => {
         if (!canSetVerified(account, person, verified)) return { result: false }
         const writes = [
-          ...setVerified(id, verified, { by, now, eventId }),
+          ...store.setVerified(id, verified, { by, now, eventId }),
           ...noteOn(eventId, id, note),
           ...leaveStrictClients(id, now, by),
         ]
@@ -263,8 +238,8 @@ export class Veterinarians implements RoleRules {
         const pending = givingWay(holders, id)
         if (!account || !pending || !canMove(account)) return { result: false }
         const writes = [
-          ...registrations.map(dropRegistration),
-          ...moveTo(account, address, pending, { by, now, eventId }),
+          ...registrations.map(store.dropRegistration),
+          ...store.moveTo(account, address, pending, { by, now, eventId }),
           keepTeaching(person, now),
           // The mailbox may be somebody else's now, and so may what was added through it.
           erasePasskeys(id),
@@ -301,8 +276,8 @@ export class Veterinarians implements RoleRules {
         const pending = givingWay(holders, id)
         if (!pending || !isUnchanged(account, caller) || !isAlive(session, now)) return { result: null }
         const writes = [
-          ...registrations.map(dropRegistration),
-          ...moveTo(account, address, pending, { by, now, eventId }),
+          ...registrations.map(store.dropRegistration),
+          ...store.moveTo(account, address, pending, { by, now, eventId }),
           keepTeaching(caller, now),
           movePasskeys({ personId: id, from, to: address.key }),
           ...endSessions({ personId: id, except: session_id }, 'account', now, by),
@@ -339,48 +314,51 @@ export class Veterinarians implements RoleRules {
   }
 
   async showsPublicPage({ id }: Veterinarian): Promise<boolean> {
-    return !(await isHidden(this.#deps.db, id))
+    return !(await store.isHidden(this.#deps.db, id))
   }
 
   async showPublicPage({ id }: Veterinarian, shown: boolean, by: By): Promise<void> {
     const { db, clock } = this.#deps
     const change = { by, now: clock.now(), eventId: newId() }
     await db.decide(
-      decision({ account: lockAccount(id) }, ({ account }) => ({
-        writes: canSetHidden(account, !shown) ? setHidden(id, !shown, change) : [],
+      decision({ account: store.lockAccount(id) }, ({ account }) => ({
+        writes: canSetHidden(account, !shown) ? store.setHidden(id, !shown, change) : [],
         result: null,
       })),
     )
   }
 
   /** Only of active veterinarians who show it. */
-  async publicProfile(userId: string): Promise<PublicProfile> {
-    const profile = isId(userId) ? await publicProfile(this.#deps.db, userId) : undefined
+  async publicProfile(userId: string): Promise<store.PublicProfile> {
+    const profile = isId(userId) ? await store.publicProfile(this.#deps.db, userId) : undefined
     if (!profile) throw new AppError('not-found')
     return profile
   }
 }
 
 const asksToMove = (personId: string, { key }: Address) => ({
-  registrations: lockRegistrationsAt(key),
-  holders: lockHolders(personId, key),
+  registrations: store.lockRegistrationsAt(key),
+  holders: store.lockHolders(personId, key),
   account: readAccount('veterinarian', personId),
 })
 
 /** Somebody else may have applied it, or may be applying another one of this address. */
-function applying(registration: Registration): Decision<null> {
+function applying(registration: store.Registration): Decision<null> {
   const { id, email_key, created_at } = registration
-  return decision({ left: lockRegistration(id), holder: lockHolder(email_key) }, ({ left, holder }) => {
-    if (!left) return { result: null }
-    const effect = effectOf(registration, holder)
-    const writes = [
-      ...(effect === 'replaces' ? removePending(holder!.id, created_at) : []),
-      ...(effect === 'opens' || effect === 'replaces' ? openPending(registration) : []),
-      ...(effect === 'renews' ? [renewPending(holder!.id, registration)] : []),
-      dropRegistration(left),
-    ]
-    return { writes, result: null }
-  })
+  return decision(
+    { left: store.lockRegistration(id), holder: store.lockHolder(email_key) },
+    ({ left, holder }) => {
+      if (!left) return { result: null }
+      const effect = effectOf(registration, holder)
+      const writes = [
+        ...(effect === 'replaces' ? store.removePending(holder!.id, created_at) : []),
+        ...(effect === 'opens' || effect === 'replaces' ? store.openPending(registration) : []),
+        ...(effect === 'renews' ? [store.renewPending(holder!.id, registration)] : []),
+        store.dropRegistration(left),
+      ]
+      return { writes, result: null }
+    },
+  )
 }
 
 /** Ends the sessions of somebody who is not verified at applications where they may no longer sign in. */
