@@ -4,6 +4,7 @@ import type { Config } from './config.ts'
 import { isPageOfClient } from './identity/clients/clients.ts'
 import { isHiddenMailbox } from './messages/mail/mailbox.ts'
 import { describeWebhooks } from './messages/webhooks/openapi.ts'
+import { WriteProbe } from './platform/db/write-probe.ts'
 import { countUncounted, Guard } from './platform/http/access.ts'
 import { callerNetworks } from './platform/http/caller-network.ts'
 import { describeApi } from './platform/http/openapi.ts'
@@ -67,13 +68,14 @@ export async function createApp(config: Config, log: Log, pace: Pace = realPace)
 /** The server with all routes. */
 async function openServer(service: Service): Promise<Server> {
   const { config, db, clock, secrets, log, publicUrl, branding } = service
-  const { sessions, passkeys, buckets, writeProbe, metrics, traces } = service
+  const { sessions, passkeys, buckets, metrics, traces } = service
   const { corsOrigins, trustedProxies } = config
   const portal = portalCookie(publicUrl)
   const networkOf = callerNetworks(secrets, trustedProxies)
   const access = { sessions, proofs: passkeys, buckets, clock, log, networkOf, portal }
   const countRefusal = countUncounted(access)
   const refusals = new Refusals(log, clock)
+  const writeProbe = new WriteProbe(db, clock)
   const server = createServer({
     ...{ publicUrl, corsOrigins, branding, clock },
     logger: log,
@@ -98,7 +100,7 @@ async function openServer(service: Service): Promise<Server> {
     ...apiAbout(portal.name),
     webhooks: describeWebhooks(),
   })
-  await addOperations(app, guard, routesOf({ ...service, app, portal, countRefusal }))
+  await addOperations(app, guard, routesOf({ ...service, app, portal, countRefusal, writeProbe }))
   await app.ready()
   return server
 }

@@ -1,4 +1,4 @@
-/** The features without the HTTP server: what the service and the commands both need. */
+/** The features over an open store. Commands use them as they are; service.ts adds what works in the background. */
 import { type Config, openMethodsOf, passkeyOriginsOf, providerRangesOf, rosterSettingsOf } from './config.ts'
 import { Clients } from './identity/clients/clients.ts'
 import { Limits } from './identity/limits/limits.ts'
@@ -25,7 +25,10 @@ import { brandOf } from './platform/lib/branding.ts'
 import { type Clock, day, systemClock } from './platform/lib/clock.ts'
 import type { FailureLog } from './platform/lib/failure.ts'
 import { secretsFrom } from './platform/lib/secret.ts'
+import { Directory } from './school/directory/directory.ts'
 import { Roster } from './school/roster/roster.ts'
+import { Cards } from './school/student/card.ts'
+import { CalendarFeeds } from './school/student/feed.ts'
 import { Students } from './school/student/student.ts'
 import { Veterinarians } from './school/veterinarian/veterinarian.ts'
 import { userAgent } from './version.ts'
@@ -34,7 +37,7 @@ import { userAgent } from './version.ts'
 export const ownId = 'chiron'
 
 export type Features = Awaited<ReturnType<typeof openFeatures>>
-type Opened = Awaited<ReturnType<typeof openContext>>
+type Base = Awaited<ReturnType<typeof openBase>>
 type People = ReturnType<typeof openPeople>
 
 interface Options {
@@ -49,20 +52,20 @@ interface Options {
 
 /** Opens and migrates the store, which the caller closes. */
 export async function openFeatures(config: Config, options: Options = {}) {
-  const context = await openContext(config, options)
-  const people = openPeople(context)
-  const signIns = openSignIns(config, { ...context, ...people })
+  const base = await openBase(config, options)
+  const people = openPeople(base)
+  const signIns = openSignIns(config, { ...base, ...people })
   return {
-    ...context,
+    ...base,
     ...people,
     ...signIns,
-    ...openMessages(config, context),
-    roster: new Roster(context.db, context.clock, { ...rosterSettingsOf(config), secrets: context.secrets }),
-    support: new Support({ ...context, ...people, ...signIns }),
+    ...openMessages(config, base),
+    ...openSchool(config, { ...base, ...people }),
+    support: new Support({ ...base, ...people, ...signIns }),
   }
 }
 
-async function openContext(config: Config, options: Options) {
+async function openBase(config: Config, options: Options) {
   const { clock = systemClock, tell, watch = (db) => db, log = { info() {}, warn() {} } } = options
   const db = watch(openDb(config.databaseUrl))
   await migrate(db, clock, tell)
@@ -80,49 +83,59 @@ async function openContext(config: Config, options: Options) {
   return { ...context, limits: new Limits(db, config.limits, log), methods: openMethodsOf(config) }
 }
 
-function openPeople(context: Opened) {
-  const students = new Students(context)
-  const veterinarians = new Veterinarians({ ...context, students })
-  const staff = new Staff(context)
+function openPeople(base: Base) {
+  const students = new Students(base)
+  const veterinarians = new Veterinarians({ ...base, students })
+  const staff = new Staff(base)
   const roles: Roles = { veterinarian: veterinarians, student: students, staff }
   return { students, veterinarians, staff, roles }
 }
 
 /** The ways to sign in, and the sessions that they start. */
-function openSignIns(config: Config, context: Opened & People) {
-  const { publicUrl, clock } = context
-  const keys = new SigningKeys(context, accessTtlMs)
+function openSignIns(config: Config, base: Base & People) {
+  const { publicUrl, clock } = base
+  const keys = new SigningKeys(base, accessTtlMs)
   const sessions = new Sessions({
-    ...context,
+    ...base,
     keys,
     issuer: { issuer: publicUrl, audience: publicUrl, clientId: ownId },
     keepEndedMs: config.keepSessionsDays * day,
   })
   const passkeys = new Passkeys({
-    ...context,
+    ...base,
     sessions,
     relyingParty: {
       id: config.passkeyId,
-      name: brandOf(context.branding),
+      name: brandOf(base.branding),
       origins: passkeyOriginsOf(config),
     },
     staffMustUse: config.staffPasskey === 'required',
   })
-  const fetch = guardedFetch(providerRangesOf(config), context.userAgent)
+  const fetch = guardedFetch(providerRangesOf(config), base.userAgent)
   const openId = new OpenId({ clock, fetch, redirectUri: redirectUriOf(publicUrl) })
-  const providers = new Providers({ ...context, openId })
+  const providers = new Providers({ ...base, openId })
   const schoolAccounts = new SchoolAccounts({
-    ...context,
+    ...base,
     ...{ sessions, providers, openId },
     keepRefusalsMs: config.keepMailDays * day,
   })
-  const clients = new Clients({ ...context, production: config.production })
+  const clients = new Clients({ ...base, production: config.production })
   return { keys, sessions, passkeys, providers, schoolAccounts, clients }
 }
 
-function openMessages(config: Config, context: Context) {
+function openMessages(config: Config, base: Base) {
   return {
-    deliveries: new Deliveries({ ...context, keepMs: config.keepMailDays * day }),
-    webhooks: new Webhooks(context),
+    deliveries: new Deliveries({ ...base, keepMs: config.keepMailDays * day }),
+    webhooks: new Webhooks(base),
+  }
+}
+
+function openSchool(config: Config, base: Base & People) {
+  const { db, clock, secrets } = base
+  return {
+    roster: new Roster(db, clock, { ...rosterSettingsOf(config), secrets }),
+    directory: new Directory(base),
+    cards: new Cards(base),
+    calendarFeeds: new CalendarFeeds(base),
   }
 }

@@ -30,6 +30,7 @@ import { addressOf } from './messages/mail/mime.ts'
 import { sendTestMail } from './messages/mail/test-mail.ts'
 import { webhookRoutes } from './messages/webhooks/routes.ts'
 import { supportRoutes } from './operate/support/routes.ts'
+import type { WriteProbe } from './platform/db/write-probe.ts'
 import { healthRoutes } from './platform/http/health.ts'
 import { openApiRoutes } from './platform/http/openapi.ts'
 import type { Operation } from './platform/http/operation.ts'
@@ -55,6 +56,7 @@ interface Served extends Service {
   readonly portal: PortalCookie
   /** Counts a refused call against its network. */
   readonly countRefusal: (request: FastifyRequest, reply: FastifyReply) => void
+  readonly writeProbe: WriteProbe
 }
 
 const Profiles: Record<Role, TSchema> = {

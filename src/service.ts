@@ -20,16 +20,12 @@ import { Overview } from './operate/support/overview.ts'
 import { Sweeper } from './operate/sweeper.ts'
 import type { Db } from './platform/db/db.ts'
 import { watchedDb } from './platform/db/watched.ts'
-import { WriteProbe } from './platform/db/write-probe.ts'
 import { MemoryBuckets, memoryPolicies } from './platform/http/limits.ts'
 import { type Clock, day, second, systemClock } from './platform/lib/clock.ts'
 import type { Log } from './platform/log.ts'
 import type { Role } from './roles.ts'
-import { Directory } from './school/directory/directory.ts'
 import { foldGenerations } from './school/roster/roster.ts'
 import { Uploads } from './school/roster/upload/upload.ts'
-import { Cards } from './school/student/card.ts'
-import { CalendarFeeds } from './school/student/feed.ts'
 import { checkStart } from './start-checks.ts'
 import { packageVersion } from './version.ts'
 
@@ -43,24 +39,22 @@ export interface Pace {
 
 export const realPace: Pace = { clock: systemClock, mailDelayMs: [100, 500], webhooksMs: second }
 
-type Context = Awaited<ReturnType<typeof openContext>>
+type Base = Awaited<ReturnType<typeof openBase>>
 type Mail = ReturnType<typeof openMail>
 type SignIns = ReturnType<typeof openSignIns>
-type Pages = ReturnType<typeof openPages>
 type Workers = ReturnType<typeof openWorkers>
 export type Service = Awaited<ReturnType<typeof openService>>
 
 export async function openService(config: Config, log: Log, pace: Pace) {
-  const context = await openContext(config, log, pace)
-  const mail = openMail(context)
-  const signIns = openSignIns({ ...context, ...mail })
-  const pages = openPages({ ...context, ...mail })
-  const workers = openWorkers(context)
-  const service = { ...context, ...mail, ...signIns, ...pages, ...workers }
-  return { ...service, sweeper: openSweeper(service) }
+  const base = await openBase(config, log, pace)
+  const mail = openMail(base)
+  const signIns = openSignIns({ ...base, ...mail })
+  const workers = openWorkers(base)
+  const service = { ...base, ...mail, ...signIns, ...workers }
+  return { ...service, overview: openOverview(service), sweeper: openSweeper(service) }
 }
 
-async function openContext(config: Config, log: Log, pace: Pace) {
+async function openBase(config: Config, log: Log, pace: Pace) {
   const watchers = await openWatchers(config, log)
   const features = await openFeatures(config, {
     clock: pace.clock,
@@ -87,14 +81,14 @@ async function openWatchers(config: Config, log: Log) {
 }
 
 /** The way to the mail server, or to the built-in mailbox. */
-function openMail(context: Context) {
-  const { db, clock, config, log, pace, metrics, traces } = context
+function openMail(base: Base) {
+  const { db, clock, config, log, pace, metrics, traces } = base
   const smtp = smtpSettingsOf(config)
   const plainTransport = smtp === null ? mailboxTransport(log) : smtpTransport(smtp, clock)
   const transport = traces?.watchTransport(plainTransport) ?? plainTransport
   const outbox = new Outbox({
-    ...context,
-    findRecipient: recipientsIn(context.roles, clock),
+    ...base,
+    findRecipient: recipientsIn(base.roles, clock),
     strangers: config.limits
       ? {
           of: strangersMailLimits,
@@ -118,22 +112,22 @@ const attackLines: Record<Attack['on'], string> = {
 }
 
 /** Signing in with a code, and at clients. */
-function openSignIns(context: Context & Mail) {
-  const { clock, config, log, metrics, veterinarians, students, staff } = context
+function openSignIns(base: Base & Mail) {
+  const { clock, config, log, metrics, veterinarians, students, staff } = base
   const attacked = (attack: Attack) => {
     log.warn({ ...attack }, attackLines[attack.on])
     metrics?.attacked(attack)
   }
-  const deps = { ...context, attacked }
+  const deps = { ...base, attacked }
   const signIn: Record<Role, SignIn> = {
     veterinarian: new SignIn(deps, veterinarians),
     student: new SignIn(deps, students),
     staff: new SignIn(deps, staff),
   }
   const buckets = config.limits ? new MemoryBuckets(clock) : null
-  const issuer = context.publicUrl
+  const issuer = base.publicUrl
   const authorization = new Authorization({
-    ...context,
+    ...base,
     issuer,
     limits: {
       countSession: (id) => void buckets?.take(memoryPolicies.session, id),
@@ -141,7 +135,7 @@ function openSignIns(context: Context & Mail) {
     },
   })
   const tokens = new Tokens({
-    ...context,
+    ...base,
     issuer,
     ...(metrics && { signedIn: (clientId) => metrics.signedInAt(clientId) }),
   })
@@ -150,36 +144,18 @@ function openSignIns(context: Context & Mail) {
     buckets,
     authorization,
     tokens,
-    logout: new Logout(context),
-    consents: new Consents(context),
-    stepUpByCode: new StepUpByCode({ ...context, signIn }),
-  }
-}
-
-/** What only routes need. */
-function openPages(context: Context & Mail) {
-  const { db, clock, config } = context
-  return {
-    cards: new Cards(context),
-    calendarFeeds: new CalendarFeeds(context),
-    directory: new Directory(context),
-    overview: new Overview({
-      ...context,
-      version: packageVersion(),
-      fetchesRosters: config.rosterSource !== null,
-      rosterMaxAgeDays: config.rosterMaxAgeDays,
-      readFigures: (now) => readFigures(db, now),
-    }),
-    writeProbe: new WriteProbe(db, clock),
+    logout: new Logout(base),
+    consents: new Consents(base),
+    stepUpByCode: new StepUpByCode({ ...base, signIn }),
   }
 }
 
 /** Webhooks, logouts at clients, and uploaded rosters. */
-function openWorkers(context: Context) {
-  const { secrets, publicUrl, staff, config, pace, metrics } = context
+function openWorkers(base: Base) {
+  const { secrets, publicUrl, staff, config, pace, metrics } = base
   const pollMs = pace.webhooksMs
   const deliverer = new Deliverer({
-    ...context,
+    ...base,
     pollMs,
     async tellAdmins({ id, host, because, now }) {
       const admins = (await staff.list()).filter(({ may }) => may.includes('admin'))
@@ -189,7 +165,7 @@ function openWorkers(context: Context) {
     ...(metrics && { noted: (outcome) => metrics.webhook(outcome) }),
   })
   const backChannel = new BackChannel({
-    ...context,
+    ...base,
     issuer: publicUrl,
     pollMs,
     ...(metrics && { noted: (outcome) => metrics.logoutCall(outcome) }),
@@ -197,29 +173,33 @@ function openWorkers(context: Context) {
   const { databaseUrl, secret, secretPrevious } = config
   const schoolName = config.school.name ?? 'School'
   const settings = { databaseUrl, secret, secretPrevious, schoolName, ...rosterSettingsOf(config) }
-  return { deliverer, backChannel, uploads: new Uploads({ ...context, settings }) }
+  return { deliverer, backChannel, uploads: new Uploads({ ...base, settings }) }
 }
 
-function openSweeper(service: Context & Mail & SignIns & Pages & Workers): Sweeper {
-  const { config, metrics } = service
+/** The console's first page. */
+function openOverview(base: Base & Mail): Overview {
+  const { db, config } = base
+  return new Overview({
+    ...base,
+    version: packageVersion(),
+    fetchesRosters: config.rosterSource !== null,
+    rosterMaxAgeDays: config.rosterMaxAgeDays,
+    readFigures: (now) => readFigures(db, now),
+  })
+}
+
+function openSweeper(service: Base & Mail & SignIns & Workers): Sweeper {
+  const { config, metrics, limits, passkeys, schoolAccounts, sessions, tokens, backChannel } = service
+  const { outbox, deliveries, webhooks, uploads, cards, authorization } = service
   const keepEventsMs = config.keepEventsDays * day
   const sweeper = new Sweeper({
     ...service,
     parts: {
       registrations: service.veterinarians,
-      limits: service.limits,
+      limits,
       codes: service.signIn.veterinarian,
-      passkeys: service.passkeys,
-      schoolAccounts: service.schoolAccounts,
-      sessions: service.sessions,
-      tokens: service.tokens,
-      backChannel: service.backChannel,
-      outbox: service.outbox,
-      deliveries: service.deliveries,
-      webhooks: service.webhooks,
-      uploads: service.uploads,
-      cards: service.cards,
-      authorization: service.authorization,
+      ...{ passkeys, schoolAccounts, sessions, tokens, backChannel },
+      ...{ outbox, deliveries, webhooks, uploads, cards, authorization },
       events: { sweep: (now) => pruneEvents(now - keepEventsMs) },
       people: { sweep: (now) => [prunePeople(now - keepEventsMs)] },
       roster: {
