@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { AppError, type ErrorCode, UsageError } from '../../../errors.ts'
 import { type Clock, day, minute, second } from '../../../platform/lib/clock.ts'
+import { isRunning } from '../../../platform/lib/processes.ts'
 import { tooMuchMemory, tooMuchTime } from '../bounds.ts'
 import { aboutFile, FatalFinding } from '../findings.ts'
 import { RosterError, type RosterFailure } from '../roster.ts'
@@ -196,13 +197,5 @@ export async function removeLeftovers(): Promise<void> {
     const made = await stat(folder).catch(() => null)
     const isOld = made !== null && Date.now() - made.mtimeMs > day
     if (isOld || !isRunning(pid)) await rm(folder, { recursive: true, force: true }).catch(() => {})
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }
