@@ -273,7 +273,7 @@ test('Groups and their folders stand above each other, types included', () => {
 
 /** The steps of a feature that has folders of its own, in their order. */
 const steps: Readonly<Record<string, readonly string[]>> = {
-  'school/roster': ['fetch', 'read', 'lists', 'compare', 'checks', 'apply', 'upload'],
+  'school/roster': ['fetch', 'read', 'lists', 'workbench', 'compare', 'checks', 'apply', 'upload'],
 }
 const stepOf = (path: string) => /^(?:[^/]+\/){2}(?!store\/)([^/]+)\//.exec(path)?.[1]
 

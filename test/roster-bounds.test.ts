@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { after, before, suite, test } from 'node:test'
 import type { Bounds } from '../src/school/roster/bounds.ts'
-import { Ids } from '../src/school/roster/compact.ts'
 import { openArchive } from '../src/school/roster/read/archive.ts'
 import { rosterContents } from '../src/school/roster/read/foreign.ts'
 import { isRefused, type Plan, Roster } from '../src/school/roster/roster.ts'
@@ -13,7 +12,7 @@ import { commandFolder } from './support/child.ts'
 import { atLength } from './support/engines.ts'
 import { run } from './support/roster-commands.ts'
 import { clean12, packZip, writeFolder, writeZip } from './support/roster-files.ts'
-import { blockCharacters, collidingIds, oneCellRows, people, rowsOf } from './support/roster-floods.ts'
+import { oneCellRows, people, rowsOf } from './support/roster-floods.ts'
 import { bulk, change, edited, newSchool, numbers } from './support/roster-school.ts'
 import { openWorld, type World } from './support/roster-world.ts'
 
@@ -119,24 +118,6 @@ suite('Rosters beyond a bound', () => {
     assert.ok(isRefused(many) && !many.skipsBadRows && many.failsAsAWhole)
     assert.ok(errorsOf(many).some((error) => error.startsWith('bad-rows-spread')))
     assert.ok(many.badRows < 20, `${many.badRows}`)
-  })
-
-  test('Ids that were made to have one hash are found as quickly as others', () => {
-    const pairs = 14
-    const length = pairs * blockCharacters
-    const chosen = collidingIds(pairs, [1, length, 0, 0])
-    assert.equal(new Set(chosen).size, 2 ** pairs)
-    /** Processor time, which does not pass while others have the processor. */
-    const microsecondsFor = (some: readonly string[]) => {
-      const before = process.threadCpuUsage()
-      const ids = new Ids()
-      for (const id of some) ids.add(id)
-      assert.equal(ids.size, some.length)
-      return process.threadCpuUsage(before).user
-    }
-    const others = chosen.map((_, i) => `${i}`.padStart(length, '0'))
-    microsecondsFor(others)
-    assert.ok(microsecondsFor(chosen) < 10 * microsecondsFor(others) + 1_000_000)
   })
 })
 

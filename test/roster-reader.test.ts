@@ -5,7 +5,6 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { after, test } from 'node:test'
 import { ZipFile } from 'yazl'
-import { Ids } from '../src/school/roster/compact.ts'
 import { FindingLog, findingKinds } from '../src/school/roster/findings.ts'
 import { RowCutter } from '../src/school/roster/read/csv-rows.ts'
 import { readRoster } from '../src/school/roster/read/read.ts'
@@ -462,9 +461,8 @@ test('two hundred thousand rows pass through in little memory', atLength, async 
   let records = 0
   const log = new FindingLog()
   const file = await readRoster(path, { mode: 'delta' }, log, {
-    ids: () => new Ids(),
     record: () => records++,
-    repeats: () => false,
+    finish: () => [],
     bad: () => assert.fail('no row is bad'),
     unread: () => assert.fail('every file is read'),
     progress() {

@@ -6,7 +6,6 @@ import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { isDeepStrictEqual } from 'node:util'
 import { ZipFile } from 'yazl'
-import { Ids } from '../../src/school/roster/compact.ts'
 import { FindingLog } from '../../src/school/roster/findings.ts'
 import { readRoster } from '../../src/school/roster/read/read.ts'
 import type { Finding, Kind, Mode, RosterFile, RosterRecord } from '../../src/school/roster/records.ts'
@@ -139,13 +138,20 @@ export async function readAll(path: string, mode: Mode | null = null): Promise<R
   const unread: Kind[] = []
   const log = new FindingLog()
   const file = await readRoster(path, { mode }, log, {
-    ids: () => new Ids(),
     record: (record) => records.push(record),
-    repeats: (record) =>
-      records.some((one) => isDeepStrictEqual({ ...one, line: 0 }, { ...record, line: 0 })),
-    bad: (_kind, sourcedId) => bad.push(sourcedId),
+    bad: ({ sourcedId }) => bad.push(sourcedId),
     unread: (kind) => unread.push(kind),
     progress() {},
+    *finish(kind) {
+      const all = records.filter((record) => record.kind === kind)
+      for (const record of all) {
+        const first = all.find(({ sourcedId }) => sourcedId === record.sourcedId)!
+        if (record === first) continue
+        records.splice(records.indexOf(record), 1)
+        const isSame = isDeepStrictEqual({ ...first, line: 0 }, { ...record, line: 0 })
+        yield { kind, sourcedId: record.sourcedId, line: record.line, first: first.line, isSame }
+      }
+    },
   })
   return { file, records, findings: log.all(file.name), bad, unread }
 }

@@ -13,8 +13,10 @@ export interface Bounds {
   readonly rowsMax: number
   /** Of all files together, unpacked. */
   readonly octetsMax: number
-  /** Heap and lists of this thread. The largest real roster within the other bounds needs a third of it. */
+  /** Of this thread's heap. A roster needs a fraction of it, since its rows are in a working file. */
   readonly memoryOctetsMax: number
+  /** Of the working file. */
+  readonly workOctetsMax: number
   /** In the cells of a workbook, in which many cells can share one long text. */
   readonly charactersMax: number
   /** Of the processor, so that a busy machine refuses nothing. */
@@ -25,6 +27,7 @@ export const usualBounds: Bounds = {
   rowsMax: 20_000_000,
   octetsMax: 200 * mebibyte,
   memoryOctetsMax: 1024 * mebibyte,
+  workOctetsMax: 4096 * mebibyte,
   charactersMax: 200_000_000,
   processorMsMax: 15 * minute,
 }
@@ -104,6 +107,9 @@ export class Meter {
 
 export const tooMuchMemory =
   'The roster needs more memory than any real one: check the files and export them again.'
+
+export const tooMuchWork =
+  'The roster needs more room on the disk than any real one: check the files and export them again.'
 
 export const tooMuchTime =
   'The roster takes longer to read and compare than any real one: check the files and export them again.'

@@ -154,6 +154,19 @@ export class FindingLog {
     this.#kept.push(finding)
   }
 
+  /** As `add`, for what is known of a row only when its file was read: it takes its place by its line. */
+  addByLine(finding: CodedFinding): void {
+    const before = this.#kept.length
+    this.add(finding, 'row')
+    if (this.#kept.length === before) return
+    this.#kept.pop()
+    const isLater = (one: Finding | undefined) =>
+      one?.file === finding.file && (one.line === null || one.line > finding.line!)
+    let at = before
+    while (isLater(this.#kept[at - 1])) at--
+    this.#kept.splice(at, 0, finding)
+  }
+
   /** The rest of the file is not read. */
   end({ finding }: FatalFinding): void {
     this.#errorsOfFiles++

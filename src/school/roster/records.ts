@@ -3,7 +3,6 @@
  * them, the plan compares them, the store keeps them.
  */
 import type { Meeting } from '../student/classes.ts'
-import type { Ids } from './compact.ts'
 
 /** In reading order: each kind refers only to earlier ones (roles and enrolments come last). */
 export const kinds = ['org', 'term', 'course', 'class', 'user', 'role', 'enrolment'] as const
@@ -139,17 +138,33 @@ export interface RosterFile {
   readonly newestRowAt: number | null
 }
 
+/** A row that must be left out. */
+export interface BadRow {
+  readonly kind: Kind
+  /** Null if it could not be made out. */
+  readonly sourcedId: string | null
+  /** Null if its cells could not be told apart. */
+  readonly line: number | null
+}
+
+/** A row with the sourcedId of an earlier one. */
+export interface Repeat {
+  readonly kind: Kind
+  readonly sourcedId: string
+  readonly line: number
+  readonly first: number
+  /** Whether both say the same. */
+  readonly isSame: boolean
+}
+
+/** Takes what is read. */
 export interface RosterSink {
-  /** Where the reader numbers the sourcedIds of a kind, in the order of the rows, to find duplicates. */
-  ids(kind: Kind): Ids
-  /** Of the newest of these. */
   record(record: RosterRecord): void
-  /** Whether an earlier row with this sourcedId says the same. */
-  repeats(record: RosterRecord): boolean
-  /** A row with an error; `sourcedId` is null if it could not be made out. */
-  bad(kind: Kind, sourcedId: string | null): void
+  bad(row: BadRow): void
   /** The rows of a file could not be read at all. */
   unread(kind: Kind): void
+  /** All rows of a kind have been read. Of those with the same sourcedId, the first stays. */
+  finish(kind: Kind): Iterable<Repeat>
   /** Called now and then with the number of rows read so far. */
   progress(rows: number): void
 }

@@ -51,6 +51,10 @@ export function stageOf({ start, end }: Span, today: string): Stage {
   return start !== null && start > today ? 'upcoming' : 'current'
 }
 
+/** `stageOf` as an expression of SQL, for questions about many. */
+export const stageSql = (start: string, end: string, today: string) =>
+  `case when ${end} < ${today} then 'past' when ${start} > ${today} then 'upcoming' else 'current' end`
+
 /** Classes without a start come first. */
 export function byStart(a: Dated, b: Dated): number {
   const [left, right] = [spanOf(a).start ?? '', spanOf(b).start ?? '']

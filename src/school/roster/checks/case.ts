@@ -1,40 +1,33 @@
-import { Ids } from '../compact.ts'
-import type { BadRow, Comparison, Incomings } from '../compare/compare.ts'
+import type { Comparison } from '../compare/compare.ts'
 import type { FindingLog } from '../findings.ts'
 import type { Kind, RosterFile } from '../records.ts'
+import type { Workbench } from '../workbench/workbench.ts'
 
 /** The input of all checks. */
 export interface Case extends Comparison {
   readonly file: RosterFile
-  readonly incoming: Incomings
   /** In the school's time zone. */
   readonly today: string
 }
 
+/** What is wrong with the resulting roster, and which rows are to blame. */
 export class Faults {
   readonly log: FindingLog
-  readonly #bad = new Map<Kind, Ids>()
+  readonly #bench: Workbench
+  badRows = 0
 
-  constructor(log: FindingLog) {
+  constructor(bench: Workbench, log: FindingLog) {
+    this.#bench = bench
     this.log = log
+    bench.file.exec('delete from blamed')
   }
 
   /** Marks this row as bad. */
   blame(kind: Kind, sourcedId: string): void {
-    let ids = this.#bad.get(kind)
-    if (!ids) {
-      ids = new Ids()
-      this.#bad.set(kind, ids)
-    }
-    ids.add(sourcedId)
+    this.badRows += this.#bench.file.run('insert or ignore into blamed values (?, ?)', kind, sourcedId)
   }
 
-  get badRows(): number {
-    return this.#bad.values().reduce((sum, ids) => sum + ids.size, 0)
-  }
-
-  *bad(): Generator<BadRow> {
-    for (const [kind, ids] of this.#bad)
-      for (let number = 0; number < ids.size; number++) yield { kind, sourcedId: ids.at(number) }
+  bad(): { readonly kind: Kind; readonly sourcedId: string }[] {
+    return this.#bench.file.all('select kind, id as sourcedId from blamed')
   }
 }

@@ -3,10 +3,7 @@
  * the holidays these are next term's.
  */
 import { counted } from '../../../platform/lib/counted.ts'
-import { type Span, type Stage, stageOf } from '../../student/classes.ts'
-import type { Ids } from '../compact.ts'
-import type { EnrolmentTable } from '../compare/compare.ts'
-import type { ClassData, TermData } from '../records.ts'
+import { type Stage, stageSql } from '../../student/classes.ts'
 import type { Case } from './case.ts'
 import type { Hold, Limits } from './hold.ts'
 
@@ -26,9 +23,9 @@ class Losses {
 
 export async function* classHolds(roster: Case, limits: Limits): AsyncGenerator<Hold> {
   const { isMore, beyond } = limits
-  const stages = new Stages(roster)
-  const classes = lostClasses(roster, stages)
-  const { enrolments, emptied } = await lostEnrolments(roster, stages)
+  findSpans(roster)
+  const classes = lostClasses(roster)
+  const { enrolments, emptied } = await lostEnrolments(roster)
   const { before } = roster.students.counts
   if (isMore('terms', emptied, before)) {
     const reason = `${emptied} of ${counted(before, 'student', 'students')} would no longer have a current class ${beyond('terms')}`
@@ -67,160 +64,136 @@ function* endingHolds(classes: Losses, enrolments: Losses, { isMore, beyond }: L
     }
 }
 
-function lostClasses({ next }: Case, stages: Stages): Losses {
+type Side = 'now' | 'then'
+
+/** From the first day of a class's terms to the last, on the side that `view` shows. */
+const spansIn = (view: 'was' | 'next') => `
+  select c.id, min(t.data ->> 'startDate') as start, max(t.data ->> 'endDate') as end
+  from ${view}_class c left join json_each(c.data, '$.termIds') j left join ${view}_term t on t.id = j.value
+  group by c.id`
+
+/** What the day makes of a class or, with dates of its own, of an enrolment. An absent class is past. */
+const stageIn = (side: Side, own?: string) => {
+  const date = (name: string, of: string) => (own ? `coalesce(${own}.${of}_date, s.${name})` : `s.${name}`)
+  return `case when s.is_${side} is null then 'past' else ${stageSql(date(`${side}_start`, 'start'), date(`${side}_end`, 'end'), '$today')} end`
+}
+
+/** A class may begin earlier than planned; whatever is current should stay so. */
+const isLost = (before: string, then: string) =>
+  `case ${before} when 'current' then ${then} <> 'current' when 'upcoming' then ${then} = 'past' else false end`
+
+function findSpans({ bench }: Case): void {
+  bench.file.exec(`delete from class_span;
+    insert into class_span (id, now_start, now_end, is_now) select id, start, end, 1 from (${spansIn('was')});
+    insert into class_span (id, then_start, then_end, is_then) select id, start, end, 1 from (${spansIn('next')}) where true
+      on conflict (id) do update set then_start = excluded.then_start, then_end = excluded.then_end, is_then = 1`)
+}
+
+function lostClasses({ bench, today }: Case): Losses {
   const losses = new Losses()
-  for (const { id, isNow } of next.class.sides()) {
-    const stage = isNow ? stages.ofClassNow(id) : 'past'
-    if (stage === 'past') continue
-    losses.before[stage]++
-    if (!next.class.has(id)) losses.leaving++
-    else if (isLost(stage, stages.ofClassThen(id))) losses.ending[stage]++
+  const stages = bench.file.all<{
+    stage: 'current' | 'upcoming'
+    n: number
+    leaving: number
+    ending: number
+  }>(
+    `select stage, count(*) as n, sum(is_then is null) as leaving,
+       sum(is_then is not null and ${isLost('stage', 'later')}) as ending
+     from (select ${stageIn('now')} as stage, ${stageIn('then')} as later, s.is_then from class_span s)
+     where stage <> 'past' group by stage`,
+    { $today: today },
+  )
+  for (const { stage, n, leaving, ending } of stages) {
+    losses.before[stage] = n
+    losses.leaving += leaving
+    losses.ending[stage] = ending
   }
   return losses
 }
 
+/**
+ * Enrolments that may be lost: those that leave or change, and those in classes that leave or get other dates. Some
+ * systems give enrolments new ids in every export, so they are compared by student and class; an account that is matched
+ * to a new sourcedId is one account, by the sourcedId that it has now.
+ */
+const touched = `
+  select user_id, class_id, role, start_date, end_date from leaving_enrolment
+  union all
+  select was_user_id, was_class_id, was_role, was_start_date, was_end_date
+    from change_enrolment where operation = 'changed'
+  union all
+  select user_id, class_id, role, start_date, end_date from next_enrolment
+    where class_id in (select id from class_span where (now_start, now_end, is_now) is not (then_start, then_end, is_then))
+      and place not in (select row from change_enrolment)`
+
+/** The enrolments of an account in the next roster, with what the day makes of them. */
+const thenOf = (account: string) => `
+  select ${stageIn('then', 't')} as later, t.class_id from next_enrolment t left join class_span s on s.id = t.class_id
+  where t.role = 'student' and t.user_id in (
+    select ${account} where ${account} not in (select id from student where matched_from is not null)
+    union all select id from student where matched_from = ${account})`
+
+const stays = (account: string) => `(${account} in (select id from student)
+  or ${account} in (select matched_from from student where matched_from is not null))`
+
 /** `emptied`: how many students have a current class and would have none. */
-async function lostEnrolments(
-  roster: Case,
-  stages: Stages,
-): Promise<{ enrolments: Losses; emptied: number }> {
-  const { next, students, standing } = roster
-  const { names } = next.enrolment.parts
-  const enrolments = new Losses()
-  const accounts = accountsIn(roster)
-  // By number of the account.
-  const [now, then] = [new Uint8Array(names.size), new Uint8Array(names.size)]
-  // Some systems give enrolments new ids in every export, so they are compared by student and class.
-  const pairOf = (table: EnrolmentTable, row: number) =>
-    accounts.of(table.userAt(row)) * names.size + table.classAt(row)
-  const leaving = new Set<number>()
-  // Those that leave, and those that stay.
-  const lost = { current: new Set<number>(), upcoming: new Set<number>() }
-  next.enrolment.each((table, row, isNow, isThen) => {
-    if (table.restAt(row).role !== 'student') return
-    const user = accounts.of(table.userAt(row))
-    const stageThen = isThen ? stages.ofRowThen(table, row) : 'past'
-    if (stageThen === 'current') then[user] = 1
-    const stage = isNow ? stages.ofRowNow(table, row) : 'past'
-    if (stage === 'past') return
-    enrolments.before[stage]++
-    if (stage === 'current') now[user] = 1
-    // Whoever leaves takes their enrolments along, which is counted among the leavers.
-    if (!isLost(stage, stageThen) || !accounts.stays(user)) return
-    lost[stage].add(pairOf(table, row))
-    if (!isThen) leaving.add(pairOf(table, row))
-  })
-  const anyLost = lost.current.size + lost.upcoming.size > 0
-  if (anyLost)
-    next.enrolment.each((table, row, _isNow, isThen) => {
-      if (!isThen || table.restAt(row).role !== 'student') return
-      const [pair, stageThen] = [pairOf(table, row), stages.ofRowThen(table, row)]
-      leaving.delete(pair)
-      for (const stage of openStages) if (!isLost(stage, stageThen)) lost[stage].delete(pair)
-    })
-  if (standing.sizes && anyLost) {
-    const sizes = await standing.enrolmentsBy((id) => stages.ofClassNow(id))
-    for (const stage of openStages) enrolments.before[stage] = sizes.get(stage) ?? 0
-  }
-  enrolments.leaving = leaving.size
-  for (const stage of openStages) enrolments.ending[stage] = lost[stage].difference(leaving).size
-  const matched = new Map(students.matched())
-  const emptied = students.rows().reduce((sum, row) => {
-    const id = students.idAt(row)
-    const user = names.find(matched.get(id) ?? id)
-    const isHere = ['same', 'changed'].includes(students.stateOf(row))
-    return isHere && user >= 0 && now[user] === 1 && then[user] === 0 ? sum + 1 : sum
-  }, 0)
-  return { enrolments, emptied }
+async function lostEnrolments(roster: Case): Promise<{ enrolments: Losses; emptied: number }> {
+  const { file } = roster.bench
+  const today = { $today: roster.today }
+  file.exec('delete from lost_enrolment')
+  file.run(
+    `insert or ignore into lost_enrolment
+     select account, class_id, stage from (
+       select coalesce(m.matched_from, e.user_id) as account, e.class_id, ${stageIn('now', 'e')} as stage
+       from (${touched}) e left join class_span s on s.id = e.class_id left join student m on m.id = e.user_id
+       where e.role = 'student'
+     ) where stage <> 'past'`,
+    today,
+  )
+  const losses = new Losses()
+  const isSaved = (which: string) =>
+    `exists (select 1 from (${thenOf('l.account')}) t where t.class_id = l.class_id and ${which})`
+  const lost = file.all<{ stage: 'current' | 'upcoming'; is_left: number; n: number }>(
+    `select stage, is_left, count(*) as n from (
+       select l.account, l.class_id, l.stage, not ${isSaved('true')} as is_left from lost_enrolment l
+       where ${stays('l.account')} and not ${isSaved(`not (${isLost('l.stage', 't.later')})`)}
+     ) group by stage, is_left`,
+    today,
+  )
+  for (const { stage, is_left, n } of lost) if (is_left === 0) losses.ending[stage] = n
+  if (lost.length === 0) return { enrolments: losses, emptied: emptiedIn(roster) }
+  losses.leaving = file.number(
+    `select count(*) from (select distinct l.account, l.class_id from lost_enrolment l
+     where ${stays('l.account')} and not ${isSaved('true')})`,
+    today,
+  )
+  await countStages(roster, losses.before)
+  return { enrolments: losses, emptied: emptiedIn(roster) }
 }
 
-/** An account that is matched to a new sourcedId is one account: by the number of the sourcedId that it has now. */
-function accountsIn({ next, students }: Case) {
-  const { names } = next.enrolment.parts
-  const now = new Map<number, number>()
-  const kept = new Set<number>()
-  for (const [id, from] of students.matched()) {
-    kept.add(names.find(from))
-    if (names.find(id) >= 0 && names.find(from) >= 0) now.set(names.find(id), names.find(from))
+async function countStages({ bench, standing, today }: Case, before: Losses['before']): Promise<void> {
+  const count = (sql: string) => {
+    for (const { stage, n } of bench.file.all<{ stage: Stage; n: number }>(sql, { $today: today }))
+      if (stage !== 'past') before[stage] += n
   }
-  return {
-    of: (user: number) => now.get(user) ?? user,
-    stays: (user: number) => kept.has(user) || students.has(names.at(user)),
+  if (standing.sizes === null) {
+    count(`select ${stageIn('now', 'e')} as stage, count(*) as n from was_enrolment e
+      left join class_span s on s.id = e.class_id where e.role = 'student' group by 1`)
+    return
+  }
+  // Not all enrolments are on the workbench.
+  const stage = `select ${stageIn('now')} as stage from class_span s where s.id = $id`
+  for (const { class_id, n } of await standing.classSizes()) {
+    const found = bench.file.one<{ stage: Stage }>(stage, { $today: today, $id: class_id })?.stage ?? 'past'
+    if (found !== 'past') before[found] += n
   }
 }
 
-/** A class may begin earlier than planned; whatever is current should stay so. */
-function isLost(before: 'current' | 'upcoming', then: Stage): boolean {
-  return before === 'current' ? then !== 'current' : then === 'past'
-}
-
-/** What the day makes of classes and enrolments, before and after. An absent class is past. */
-class Stages {
-  readonly #roster: Case
-  readonly #spansNow: (number: number) => Span | null
-  readonly #spansThen: (number: number) => Span | null
-
-  constructor(roster: Case) {
-    const { names } = roster.next.enrolment.parts
-    this.#roster = roster
-    this.#spansNow = spans(names, (id) => this.#spanNow(id))
-    this.#spansThen = spans(names, (id) => this.#spanThen(id))
-  }
-
-  ofClassNow(id: string): Stage {
-    return this.#stageOf(this.#spanNow(id), wholeTerm)
-  }
-
-  ofClassThen(id: string): Stage {
-    return this.#stageOf(this.#spanThen(id), wholeTerm)
-  }
-
-  ofRowNow(table: EnrolmentTable, row: number): Stage {
-    return this.#stageOf(this.#spansNow(table.classAt(row)), table.restAt(row))
-  }
-
-  ofRowThen(table: EnrolmentTable, row: number): Stage {
-    return this.#stageOf(this.#spansThen(table.classAt(row)), table.restAt(row))
-  }
-
-  #spanNow(id: string): Span | null {
-    const { next } = this.#roster
-    return spanOf(next.class.before(id), (term) => next.term.before(term))
-  }
-
-  #spanThen(id: string): Span | null {
-    const { next } = this.#roster
-    return spanOf(next.class.get(id), (term) => next.term.get(term))
-  }
-
-  #stageOf(span: Span | null, { startDate, endDate }: OwnDates): Stage {
-    if (span === null) return 'past'
-    return stageOf({ start: startDate ?? span.start, end: endDate ?? span.end }, this.#roster.today)
-  }
-}
-
-interface OwnDates {
-  readonly startDate: string | null
-  readonly endDate: string | null
-}
-
-const wholeTerm: OwnDates = { startDate: null, endDate: null }
-
-/** By number of the class, each built once; null if there is no such class. */
-function spans(names: Ids, make: (id: string) => Span | null): (number: number) => Span | null {
-  const known: (Span | null)[] = []
-  return (number) => {
-    if (known[number] === undefined) known[number] = make(names.at(number))
-    return known[number]
-  }
-}
-
-function spanOf(data: ClassData | undefined, term: (id: string) => TermData | undefined): Span | null {
-  return data ? spanOfTerms(data.termIds.flatMap((id) => term(id) ?? [])) : null
-}
-
-function spanOfTerms(terms: readonly { readonly startDate: string; readonly endDate: string }[]): Span {
-  const starts = terms.map(({ startDate }) => startDate).sort()
-  const ends = terms.map(({ endDate }) => endDate).sort()
-  return { start: starts[0] ?? null, end: ends.at(-1) ?? null }
+function emptiedIn({ bench, today }: Case): number {
+  return bench.file.number(
+    `select count(*) from student n where n.state in ('same', 'changed')
+       and coalesce(n.matched_from, n.id) in (select account from lost_enrolment where stage = 'current')
+       and not exists (select 1 from (${thenOf('coalesce(n.matched_from, n.id)')}) t where t.later = 'current')`,
+    { $today: today },
+  )
 }

@@ -13,12 +13,13 @@ const mostShare = 0.5
 const smallKind = 20
 // A single person need not be confirmed.
 const peopleMin = 2
+const lookedUpAtOnce = 500
 
-/** `other` compares the same file in another mode. */
+/** `other` compares the same file in another mode, and counts. */
 export async function findHolds(
   roster: Case,
   shares: HoldShares,
-  other: (mode: Mode) => Promise<Comparison>,
+  other: (mode: Mode) => Promise<Comparison['counts']>,
 ): Promise<Hold[]> {
   const holds = await modeHolds(roster, other)
   if (isEmpty(roster.counts)) return holds
@@ -52,12 +53,15 @@ function isEmpty(counts: Comparison['counts']): boolean {
 const studentsOf = (count: number) => counted(count, 'student', 'students')
 
 /** Describes both readings if the set does not declare its mode or contradicts itself. */
-async function modeHolds(roster: Case, other: (mode: Mode) => Promise<Comparison>): Promise<Hold[]> {
+async function modeHolds(
+  roster: Case,
+  other: (mode: Mode) => Promise<Comparison['counts']>,
+): Promise<Hold[]> {
   const { file, counts } = roster
   const doubt = modeDoubt(roster)
   const reading = wholeMode(file)
   if (doubt === null || reading === null) return []
-  const otherwise = (await other(reading === 'bulk' ? 'delta' : 'bulk')).counts
+  const otherwise = await other(reading === 'bulk' ? 'delta' : 'bulk')
   const isSame = JSON.stringify(counts) === JSON.stringify(otherwise)
   if (isSame && (file.modeFrom !== 'rows' || isEmpty(counts))) return []
   const [bulk, delta] = reading === 'bulk' ? [counts, otherwise] : [otherwise, counts]
@@ -86,7 +90,7 @@ function modeDoubt({ file, students }: Case): string | null {
   if (doubt !== null || file.rows === 0 || file.modeFrom === 'caller') return doubt
   if (wholeMode(file) !== 'bulk' || file.form !== 'dated') return null
   // Exporters do write dates into a whole roster, but a whole roster names most current students.
-  if (students.namedBefore >= students.counts.before * mostShare) return null
+  if (students.namedBefore() >= students.counts.before * mostShare) return null
   return 'the manifest says bulk, but every row has a status and a date and most students are missing, as in a delta'
 }
 
@@ -134,55 +138,40 @@ function* changeHolds({ counts }: Case, { isMore, beyond }: Limits): Generator<H
   }
 }
 
-function* teacherHolds({ next }: Case, { isMore, beyond }: Limits): Generator<Hold> {
-  const [now, then] = [new Teachers(), new Teachers()]
-  for (const { id, data, isNow, isThen } of next.user.sides()) {
-    if (data.role !== 'teacher') continue
-    if (isNow) now.byRole.add(id)
-    if (isThen) then.byRole.add(id)
-  }
-  for (const { data, isNow, isThen } of next.role.sides()) {
-    if (data.role !== 'teacher') continue
-    if (isNow && next.user.before(data.userId)) now.byRole.add(data.userId)
-    if (isThen && next.user.has(data.userId)) then.byRole.add(data.userId)
-  }
-  next.enrolment.each((table, row, isNow, isThen) => {
-    if (table.restAt(row).role !== 'teacher') return
-    const { userId, classId } = table.dataAt(row)
-    if (isNow && next.class.before(classId) && next.user.before(userId)) now.teaching.add(userId)
-    if (isThen && next.class.has(classId) && next.user.has(userId)) then.teaching.add(userId)
-  })
-  const before = new Set([...now.byRole, ...now.teaching])
-  let vanishing = 0
-  for (const id of before) {
-    const isGone = now.byRole.has(id) && !then.byRole.has(id)
-    const isIdle = now.teaching.has(id) && !then.teaching.has(id)
-    if (isGone || isIdle) vanishing++
-  }
-  if (!isMore('teachers', vanishing, before.size)) return
-  const reason = `${vanishing} of ${counted(before.size, 'teacher', 'teachers')} would leave ${beyond('teachers')}`
-  yield { code: 'teachers', reason, numbers: { vanishing, before: before.size } }
+/** Teachers by role and by enrolment, in the roster before (`was`) or after (`next`). */
+const teachersIn = (side: 'was' | 'next') => `
+  ${side}_roles (id) as (
+    select id from ${side}_user where data ->> 'role' = 'teacher'
+    union select data ->> 'userId' from ${side}_role
+      where data ->> 'role' = 'teacher' and data ->> 'userId' in (select id from ${side}_user)),
+  ${side}_teaching (id) as (
+    select user_id from ${side}_enrolment where role = 'teacher'
+      and class_id in (select id from ${side}_class) and user_id in (select id from ${side}_user))`
+
+const vanishingTeachers = `
+  with ${teachersIn('was')}, ${teachersIn('next')}
+  select count(*) as before, coalesce(sum(
+    (id in (select id from was_roles) and id not in (select id from next_roles))
+    or (id in (select id from was_teaching) and id not in (select id from next_teaching))), 0) as vanishing
+  from (select id from was_roles union select id from was_teaching)`
+
+function* teacherHolds({ bench }: Case, { isMore, beyond }: Limits): Generator<Hold> {
+  const { before, vanishing } = bench.file.one<{ before: number; vanishing: number }>(vanishingTeachers)!
+  if (!isMore('teachers', vanishing, before)) return
+  const reason = `${vanishing} of ${counted(before, 'teacher', 'teachers')} would leave ${beyond('teachers')}`
+  yield { code: 'teachers', reason, numbers: { vanishing, before } }
 }
 
-class Teachers {
-  readonly byRole = new Set<string>()
-  readonly teaching = new Set<string>()
-}
-
-/** Those who change, as they are and as they would be. */
-function* changing({ students }: Case) {
-  for (const row of students.rows()) {
-    if (students.stateOf(row) !== 'changed') continue
-    const { before, fields } = students.at(row)
-    if (before) yield { before, fields }
-  }
-}
+/** How many students have another value in this column than now, among those that have one now. */
+const changing = ({ bench }: Case, now: string, next: string) =>
+  bench.file.number(
+    `select count(*) from student s join was_student w on w.id = coalesce(s.matched_from, s.id)
+     where s.state = 'changed' and w.${now} is not null and w.${now} is not s.${next}`,
+  )
 
 function* numberHolds(roster: Case, { isMore, beyond }: Limits): Generator<Hold> {
   const before = roster.students.numbersBefore
-  let changed = 0
-  for (const { before: standing, fields } of changing(roster))
-    if (standing.student_number !== null && standing.student_number !== fields.student_number) changed++
+  const changed = changing(roster, 'student_number', 'number')
   if (changed < peopleMin || !isMore('numbers', changed, before)) return
   const reason = `the student numbers of ${changed} of ${studentsOf(before)} would change ${beyond('numbers')}`
   yield { code: 'numbers', reason, numbers: { changed, before } }
@@ -190,9 +179,7 @@ function* numberHolds(roster: Case, { isMore, beyond }: Limits): Generator<Hold>
 
 function* addressHolds(roster: Case, { isMore, beyond }: Limits): Generator<Hold> {
   const before = roster.students.addressesBefore
-  let changed = 0
-  for (const { before: standing, fields } of changing(roster))
-    if (standing.email_key !== null && standing.email_key !== fields.email_key) changed++
+  const changed = changing(roster, 'email_key', 'email_key')
   if (changed < peopleMin || !isMore('addresses', changed, before)) return
   const reason = `the addresses of ${changed} of ${studentsOf(before)} would change ${beyond('addresses')}, and those students would be signed out`
   yield { code: 'addresses', reason, numbers: { changed, before } }
@@ -212,17 +199,25 @@ async function identityHolds(roster: Case, { identities }: HoldShares): Promise<
 }
 
 /** A new student with an address that another student has or had is probably the same person under a new sourcedId. */
-async function movedAddresses({ standing, students }: Case): Promise<Hold[]> {
-  const isNew = (row: number) => students.stateOf(row) === 'added' && students.keyAt(row) >= 0
-  const fresh = students.rows().filter(isNew).toArray()
-  const owners = await standing.owners(fresh.map((row) => students.keys.at(students.keyAt(row))))
+async function movedAddresses({ standing, bench }: Case): Promise<Hold[]> {
   let count = 0
   let first = ''
-  for (const row of fresh) {
-    const owner = owners.get(students.keys.at(students.keyAt(row)))
-    if (owner === undefined || students.keyOf(owner) === students.keyAt(row)) continue
-    count++
-    first ||= `${students.idAt(row)} has the address of ${owner}`
+  for (let last = Number.MIN_SAFE_INTEGER; ; ) {
+    const fresh = bench.file.all<{ place: number; id: string; email_key: string }>(
+      `select place, id, email_key from student where state = 'added' and email_key is not null and place > ?
+       order by place limit ${lookedUpAtOnce}`,
+      last,
+    )
+    if (fresh.length === 0) break
+    last = fresh.at(-1)!.place
+    const owners = await standing.owners(fresh.map(({ email_key }) => email_key))
+    for (const { id, email_key } of fresh) {
+      const owner = owners.get(email_key)
+      const isTheirs = 'select 1 as one from student where id = ? and email_key = ?'
+      if (owner === undefined || bench.file.one(isTheirs, owner, email_key)) continue
+      count++
+      first ||= `${id} has the address of ${owner}`
+    }
   }
   if (count === 0) return []
   const reason = `${counted(count, 'student is new by sourcedId but has', 'students are new by sourcedId but have')} an address that another student has or had (${first}), perhaps because the sourcedId changed. With --match address ${count === 1 ? 'they keep their account; if allowed, they get a new one' : 'they keep their accounts; if allowed, they get new ones'}`

@@ -9,81 +9,68 @@ import type { Case, Faults } from './case.ts'
 const widthMin = 5
 const numbersMin = 10
 
-export function checkNumbers(roster: Case, found: Faults): void {
-  const { students } = roster
-  const inRoster = new LostZeros('In the current roster, this number is')
-  const inId = new LostZeros('By the sourcedId, this number is')
-  const widths = new Widths()
-  for (const { row, number } of numbersIn(roster)) {
-    widths.add(number)
-    const before = students.stateOf(row) === 'changed' ? students.at(row).before?.student_number : null
-    if (before && isShortened(before, number)) inRoster.add(row, number, before)
-    else if (isShortened(students.idAt(row), number)) inId.add(row, number, students.idAt(row))
-  }
-  inRoster.tell(roster, found)
-  inId.tell(roster, found)
-  const width = widths.usual()
-  if (width === null || inRoster.count + inId.count > 0) return
-  const amongOthers = new LostZeros('By the length of the others, this number is')
-  for (const { row, number } of numbersIn(roster))
-    if (number.length < width) amongOthers.add(row, number, number.padStart(width, '0'))
-  amongOthers.tell(roster, found)
-}
-
 /** The students of the file that have a number. */
-function* numbersIn({ students, next }: Case): Generator<{ row: number; number: string }> {
-  for (const row of students.rows()) {
-    const number = next.user.isOfFile(row) ? next.user.dataAt(row).number : null
-    if (number !== null) yield { row, number }
-  }
+const numbers = `select s.place, u.line, s.id, s.number, w.student_number as was
+  from student s join row_user u on u.n = s.place left join was_student w
+    on s.state = 'changed' and w.id = coalesce(s.matched_from, s.id)
+  where s.number is not null`
+const isPlain = (number: string) => `${number} glob '[1-9]*' and ${number} not glob '*[^0-9]*'`
+const isShortened = (full: string) =>
+  `(${isPlain('number')} and length(${full}) > length(number) and ltrim(${full}, '0') = number)`
+/** They are null where there is no number to compare with. */
+const inRoster = `coalesce(${isShortened('was')}, 0)`
+
+export function checkNumbers(roster: Case, found: Faults): void {
+  const told = [
+    tell(roster, found, 'In the current roster, this number is', { full: 'was', where: inRoster }),
+    tell(roster, found, 'By the sourcedId, this number is', {
+      full: 'id',
+      where: `not ${inRoster} and ${isShortened('id')}`,
+    }),
+  ]
+  const width = usualWidth(roster)
+  if (width === null || told.includes(true)) return
+  tell(roster, found, 'By the length of the others, this number is', {
+    full: `substr('${'0'.repeat(width)}', 1, ${width} - length(number)) || number`,
+    where: `length(number) < ${width}`,
+  })
 }
 
-const plainNumber = /^[1-9]\d*$/
-
-function isShortened(full: string, number: string): boolean {
-  return full.length > number.length && plainNumber.test(number) && full === number.padStart(full.length, '0')
+interface Lost {
+  readonly line: number
+  readonly number: string
+  readonly full: string
+  readonly count: number
 }
 
-class Widths {
-  readonly #counts = new Map<number, number>()
-  #total = 0
-  #areNumbers = true
-
-  add(number: string): void {
-    this.#total++
-    this.#areNumbers &&= plainNumber.test(number)
-    this.#counts.set(number.length, (this.#counts.get(number.length) ?? 0) + 1)
-  }
-
-  /** The width of most numbers, if none is longer and some are shorter; otherwise null. */
-  usual(): number | null {
-    const width = Math.max(0, ...this.#counts.keys())
-    const isUsual = (this.#counts.get(width) ?? 0) * 2 > this.#total && this.#counts.size > 1
-    return isUsual && this.#areNumbers && width >= widthMin && this.#total >= numbersMin ? width : null
-  }
+/** Tells the first number that lost its zeros, and how many did. Returns whether any did. */
+function tell(
+  { bench }: Case,
+  { log }: Faults,
+  source: string,
+  { full, where }: { readonly full: string; readonly where: string },
+): boolean {
+  const first = bench.file.one<Lost>(
+    `select line, number, ${full} as full, count(*) over () as count from (${numbers}) where ${where}
+     order by place limit 1`,
+  )
+  if (!first) return false
+  const more = first.count === 1 ? '' : ` The same in ${counted(first.count - 1, 'other row', 'other rows')}.`
+  const message = `${source} ${first.full}: a spreadsheet has probably removed its leading zeros. Export it again without opening it in a spreadsheet, or format the column as text first.${more}`
+  const about = { file: bench.incoming.of.user.file, line: first.line, column: 'identifier', message }
+  log.add({ severity: 'warning', code: 'lost-zeros', ...about, value: first.number }, 'row')
+  return true
 }
 
-/** The first number that lost its zeros, and how many did. */
-class LostZeros {
-  count = 0
-  readonly #source: string
-  #first: { readonly row: number; readonly number: string; readonly full: string } | null = null
-
-  constructor(source: string) {
-    this.#source = source
-  }
-
-  add(row: number, number: string, full: string): void {
-    this.count++
-    this.#first ??= { row, number, full }
-  }
-
-  tell({ next }: Case, { log }: Faults): void {
-    if (this.#first === null) return
-    const { row, number, full } = this.#first
-    const more = this.count === 1 ? '' : ` The same in ${counted(this.count - 1, 'other row', 'other rows')}.`
-    const message = `${this.#source} ${full}: a spreadsheet has probably removed its leading zeros. Export it again without opening it in a spreadsheet, or format the column as text first.${more}`
-    const about = { ...next.user.placeOf(row)!, column: 'identifier', value: number, message }
-    log.add({ severity: 'warning', code: 'lost-zeros', ...about }, 'row')
-  }
+/** The width of most numbers, if none is longer and some are shorter; otherwise null. */
+function usualWidth({ bench }: Case): number | null {
+  const widths = bench.file.all<{ width: number; count: number; arePlain: number }>(
+    `select length(number) as width, count(*) as count, min(${isPlain('number')}) as arePlain
+     from (${numbers}) group by 1 order by 1 desc`,
+  )
+  const [longest] = widths
+  const total = widths.reduce((sum, { count }) => sum + count, 0)
+  if (!longest || widths.length === 1 || longest.count * 2 <= total) return null
+  const areNumbers = widths.every(({ arePlain }) => arePlain === 1)
+  return areNumbers && longest.width >= widthMin && total >= numbersMin ? longest.width : null
 }

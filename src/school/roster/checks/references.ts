@@ -1,8 +1,8 @@
 /** Checks that every referenced record exists. In a delta it may come later. */
 import { counted } from '../../../platform/lib/counted.ts'
-import type { Ids } from '../compact.ts'
+import { dataIn } from '../compare/compare.ts'
 import { aboutFile } from '../findings.ts'
-import type { Kind } from '../records.ts'
+import type { DataOf, Kind } from '../records.ts'
 import type { Case, Faults } from './case.ts'
 
 const fileOf = {
@@ -30,54 +30,93 @@ const words: Readonly<Record<Kind, readonly [string, string]>> = {
 /** Without their rows, people would leave or lose their classes. */
 const isVital: ReadonlySet<Kind> = new Set(['class', 'user', 'role', 'enrolment'])
 
+/** A row of the file, and what it refers to. */
+interface Referring {
+  readonly id: string
+  readonly line: number
+  readonly references: readonly Reference[]
+}
+
+interface Reference {
+  readonly column: string
+  readonly target: Target
+  readonly id: string | null
+}
+
+const to = (column: string, target: Target, id: string | null): Reference => ({ column, target, id })
+
+/** What the records of each kind refer to, and the rows among which some of it is missing. */
+const referring: readonly {
+  readonly kind: Kind
+  readonly where: string
+  of(data: DataOf[Kind]): readonly Reference[]
+}[] = [
+  {
+    kind: 'course',
+    where: `f.data ->> 'orgId' not in (select id from next_org)`,
+    of: (data) => [to('orgSourcedId', 'org', (data as DataOf['course']).orgId)],
+  },
+  {
+    kind: 'class',
+    where: `f.data ->> 'courseId' not in (select id from next_course)
+      or f.data ->> 'schoolId' not in (select id from next_org)
+      or exists (select 1 from json_each(f.data, '$.termIds') where value not in (select id from next_term))`,
+    of(data) {
+      const { courseId, schoolId, termIds } = data as DataOf['class']
+      return [
+        to('courseSourcedId', 'course', courseId),
+        to('schoolSourcedId', 'org', schoolId),
+        ...termIds.map((id) => to('termSourcedIds', 'term', id)),
+      ]
+    },
+  },
+  {
+    kind: 'user',
+    where: `exists (select 1 from json_each(f.data, '$.orgIds') where value not in (select id from next_org))`,
+    of: (data) => (data as DataOf['user']).orgIds.map((id) => to('orgSourcedIds', 'org', id)),
+  },
+  {
+    kind: 'role',
+    where: `f.data ->> 'userId' not in (select id from next_user)
+      or f.data ->> 'orgId' not in (select id from next_org)`,
+    of(data) {
+      const { userId, orgId } = data as DataOf['role']
+      return [to('userSourcedId', 'user', userId), to('orgSourcedId', 'org', orgId)]
+    },
+  },
+  {
+    kind: 'enrolment',
+    where: `f.class_id not in (select id from next_class) or f.user_id not in (select id from next_user)
+      or f.school_id not in (select id from next_org)`,
+    of(data) {
+      const { classId, userId, schoolId } = data as DataOf['enrolment']
+      return [
+        to('classSourcedId', 'class', classId),
+        to('userSourcedId', 'user', userId),
+        to('schoolSourcedId', 'org', schoolId),
+      ]
+    },
+  },
+]
+
 export function checkReferences(roster: Case, found: Faults): void {
-  const { next } = roster
   const checker = new ReferenceChecker(roster, found)
-  for (const row of next.course.incoming.rows())
-    checker.check('course', row, 'orgSourcedId', 'org', next.course.dataAt(row).orgId)
-  for (const row of next.class.incoming.rows()) {
-    const { courseId, schoolId, termIds } = next.class.dataAt(row)
-    checker.check('class', row, 'courseSourcedId', 'course', courseId)
-    checker.check('class', row, 'schoolSourcedId', 'org', schoolId)
-    for (const termId of termIds) checker.check('class', row, 'termSourcedIds', 'term', termId)
-  }
-  for (const row of next.user.incoming.rows()) {
-    for (const orgId of next.user.dataAt(row).orgIds)
-      checker.check('user', row, 'orgSourcedIds', 'org', orgId)
-  }
-  for (const row of next.role.incoming.rows()) {
-    const { userId, orgId } = next.role.dataAt(row)
-    checker.check('role', row, 'userSourcedId', 'user', userId)
-    checker.check('role', row, 'orgSourcedId', 'org', orgId)
-  }
-  checkEnrolments(roster, checker)
+  const { file } = roster.bench
+  for (const { kind, where, of } of referring)
+    for (const row of file.each(`select f.* from file_${kind} f where ${where} order by f.n`)) {
+      const [id, line] = [row.id as string, row.line as number]
+      const references = of(dataIn(kind, row) as DataOf[Kind])
+      checker.check(kind, { id, line, references })
+    }
   checker.tellCases()
   checker.tellEmpty()
   checker.tellConsequences()
 }
 
-/** By number, because there are many. */
-function checkEnrolments({ next: { enrolment, ...next } }: Case, checker: ReferenceChecker): void {
-  const { names } = enrolment.parts
-  const [hasClass, hasUser] = [
-    asked(names, (id) => next.class.has(id)),
-    asked(names, (id) => next.user.has(id)),
-  ]
-  for (const row of enrolment.incoming.rows()) {
-    const [ofClass, ofUser] = [enrolment.classAt(row), enrolment.userAt(row)]
-    if (!hasClass(ofClass)) checker.check('enrolment', row, 'classSourcedId', 'class', names.at(ofClass))
-    if (!hasUser(ofUser)) checker.check('enrolment', row, 'userSourcedId', 'user', names.at(ofUser))
-    checker.check('enrolment', row, 'schoolSourcedId', 'org', enrolment.restAt(row).schoolId)
-  }
-}
-
 /** References that differ from a sourcedId in capitals only, with the first of them. */
-interface InOtherCase {
+interface InOtherCase extends Reference {
   readonly kind: Kind
-  readonly target: Target
-  readonly column: string
-  readonly row: number
-  readonly id: string
+  readonly line: number
   readonly meant: string
   count: number
 }
@@ -85,7 +124,7 @@ interface InOtherCase {
 class ReferenceChecker {
   readonly #roster: Case
   readonly #found: Faults
-  readonly #lowered = new Map<Target, ReadonlyMap<string, string>>()
+  readonly #lowered = new Set<Target>()
   readonly #inOtherCase = new Map<string, InOtherCase>()
   /** Kinds whose file has no rows, and how many rows refer to it. */
   readonly #referringToEmpty = new Map<Target, number>()
@@ -96,25 +135,33 @@ class ReferenceChecker {
     this.#found = found
   }
 
-  /** Checks a reference in a row of the file. */
-  check(kind: Kind, row: number, column: string, target: Target, id: string | null): void {
-    const { next, incoming } = this.#roster
-    if (id === null || next[target].has(id)) return
-    const targets = incoming.of[target]
-    if (targets.mayBeUnread(id)) return void this.#follows(kind, target, 'that could not be read')
-    if (targets.goes(id)) return void this.#follows(kind, target, 'marked tobedeleted')
+  check(kind: Kind, row: Referring): void {
+    for (const reference of row.references)
+      if (reference.id !== null && !this.#has(`next_${reference.target}`, reference.id))
+        this.#checkMissing(kind, row, reference)
+  }
+
+  #has(table: string, id: string | null): boolean {
+    return this.#roster.bench.file.one(`select 1 as one from ${table} where id = ?`, id) !== undefined
+  }
+
+  #checkMissing(kind: Kind, { id: own, line }: Referring, { column, target, id }: Reference): void {
+    const { incoming } = this.#roster.bench
+    if (incoming.of[target].isPartlyUnread || incoming.isBad(target, id!))
+      return void this.#follows(kind, target, 'that could not be read')
+    if (this.#has(`row_${target}`, id)) return void this.#follows(kind, target, 'marked tobedeleted')
     if (this.#isEmpty(target)) {
       this.#referringToEmpty.set(target, (this.#referringToEmpty.get(target) ?? 0) + 1)
       return
     }
     const severity = this.#severityOf(kind)
-    if (severity === 'error') this.#found.blame(kind, next[kind].idAt(row))
-    const meant = this.#inLowerCase(target).get(id.toLowerCase())
-    if (meant !== undefined) return void this.#differsInCase(kind, row, column, target, id, meant)
-    const { file, line } = next[kind].placeOf(row)!
-    const message = /[;|]/.test(id)
+    if (severity === 'error') this.#found.blame(kind, own)
+    const meant = this.#inOtherCapitals(target, id!)
+    if (meant !== undefined) return void this.#differsInCase({ kind, line, column, target, id, meant })
+    const message = /[;|]/.test(id!)
       ? 'Nothing in the roster has this sourcedId. If these are several, separate them with commas, and put the cell in double quotes.'
       : `Nothing in the roster has this sourcedId. ${column} must refer to an existing one: it is not in ${fileOf[target]}.`
+    const { file } = incoming.of[kind]
     this.#found.log.add(
       { severity, code: 'dangling-reference', file, line, column, value: id, message },
       'row',
@@ -126,33 +173,36 @@ class ReferenceChecker {
   }
 
   #isEmpty(kind: Kind): boolean {
-    const { file, incoming } = this.#roster
-    return file.modes[kind] === 'bulk' && incoming.of[kind].isEmpty
+    const { file, bench } = this.#roster
+    return file.modes[kind] === 'bulk' && bench.incoming.of[kind].isEmpty
   }
 
-  /** Every sourcedId by its form in lower case. Built only when a reference is wrong. */
-  #inLowerCase(target: Target): ReadonlyMap<string, string> {
-    const known = this.#lowered.get(target)
-    if (known) return known
-    const rows = this.#roster.next[target]
-    const lowered = new Map<string, string>()
-    for (const row of rows.rows()) lowered.set(rows.idAt(row).toLowerCase(), rows.idAt(row))
-    this.#lowered.set(target, lowered)
-    return lowered
+  /** A sourcedId that differs only in capitals. They are listed only when a reference is wrong. */
+  #inOtherCapitals(target: Target, id: string): string | undefined {
+    const { file } = this.#roster.bench
+    if (!this.#lowered.has(target)) {
+      this.#lowered.add(target)
+      file.run('delete from lowered where kind = ?', target)
+      for (const one of file.each<{ id: string }>(`select id from next_${target} order by place`))
+        file.run('insert or replace into lowered values (?, ?, ?)', target, one.id.toLowerCase(), one.id)
+    }
+    const lower = id.toLowerCase()
+    return file.one<{ id: string }>('select id from lowered where kind = ? and lower = ?', target, lower)?.id
   }
 
-  #differsInCase(kind: Kind, row: number, column: string, target: Target, id: string, meant: string): void {
-    const known = this.#inOtherCase.get(`${kind} ${column}`)
+  #differsInCase(found: Omit<InOtherCase, 'count'>): void {
+    const key = `${found.kind} ${found.column}`
+    const known = this.#inOtherCase.get(key)
     if (known) known.count++
-    else this.#inOtherCase.set(`${kind} ${column}`, { kind, target, column, row, id, meant, count: 1 })
+    else this.#inOtherCase.set(key, { ...found, count: 1 })
   }
 
   tellCases(): void {
-    for (const { kind, target, column, row, id, meant, count } of this.#inOtherCase.values()) {
-      const { file, line } = this.#roster.next[kind].placeOf(row)!
+    const { incoming } = this.#roster.bench
+    for (const { kind, target, column, line, id, meant, count } of this.#inOtherCase.values()) {
       const others = count === 1 ? '' : ` The same in ${counted(count - 1, 'other place', 'other places')}.`
       const message = `${fileOf[target]} has ${meant}, in other capitals. Export both files with the same spelling.${others}`
-      const about = { file, line, column, value: id, message }
+      const about = { file: incoming.of[kind].file, line, column, value: id, message }
       this.#found.log.add({ severity: this.#severityOf(kind), code: 'reference-case', ...about }, 'row')
     }
   }
@@ -196,14 +246,5 @@ class ReferenceChecker {
         message,
       })
     }
-  }
-}
-
-/** Asks once for each number. */
-function asked(names: Ids, has: (id: string) => boolean): (number: number) => boolean {
-  const answers = new Uint8Array(names.size)
-  return (number) => {
-    if (answers[number] === 0) answers[number] = has(names.at(number)) ? 1 : 2
-    return answers[number] === 1
   }
 }

@@ -3,29 +3,28 @@ import type { Db } from '../../../platform/db/db.ts'
 import { type DataOf, type Kind, kinds, type Mode, type RosterFile } from '../records.ts'
 import { enrolmentOf, enrolmentsOnlyIn } from '../store/enrolments.ts'
 import { recordsOnlyIn } from '../store/records.ts'
-import { Incomings } from './incoming.ts'
+import type { Workbench } from '../workbench/workbench.ts'
 
+/** Puts it on a workbench. */
 export async function deltaBetween(
   db: Db,
+  { incoming }: Workbench,
   now: number,
   then: number,
-): Promise<{ incoming: Incomings; file: RosterFile }> {
-  const incoming = new Incomings()
-  let rows = 0
-  const add = (kind: Kind, sourcedId: string, data: DataOf[Kind] | null) => {
-    incoming.ids(kind).add(sourcedId)
-    incoming.record({ kind, sourcedId, data, file: '', line: 0 })
-    rows++
-  }
+): Promise<RosterFile> {
   const modes: Partial<Record<Kind, Mode>> = {}
+  let rows = 0
+  const add = (kind: Kind, sourcedId: string, data: DataOf[Kind] | null) =>
+    incoming.record({ kind, sourcedId, data, file: '', line: ++rows })
   for (const kind of kinds) {
     modes[kind] = 'delta'
+    // Of two rows, the first stays: what goes is told only of what does not come back.
     for await (const page of rowsOnlyIn(db, kind, then, now))
       for (const [id, data] of page) add(kind, id, data)
-    for await (const page of rowsOnlyIn(db, kind, now, then))
-      for (const [id] of page) if (!incoming.of[kind].isNamed(id)) add(kind, id, null)
+    for await (const page of rowsOnlyIn(db, kind, now, then)) for (const [id] of page) add(kind, id, null)
+    Array.from(incoming.finish(kind))
   }
-  const file: RosterFile = {
+  return {
     name: '',
     sha256: '',
     version: '1.2',
@@ -36,7 +35,6 @@ export async function deltaBetween(
     rows,
     newestRowAt: null,
   }
-  return { incoming, file }
 }
 
 async function* rowsOnlyIn(

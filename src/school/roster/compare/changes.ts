@@ -3,8 +3,9 @@ import { folded } from '../../../platform/lib/folded.ts'
 import type { DataOf, UserData } from '../records.ts'
 import type { StudentFields } from '../store/students.ts'
 import type { Group, PlanKind } from '../words.ts'
-import type { NextRoster, NextRows, Operation } from './next.ts'
-import type { NextStudents } from './students.ts'
+import { columnsOf, type Workbench } from '../workbench/workbench.ts'
+import { dataIn, type Next, type Operation, remembered } from './next.ts'
+import type { Students } from './students.ts'
 
 /** Fields by name. */
 type Side = Record<string, unknown> | null
@@ -29,37 +30,29 @@ export interface Lookup {
   class(id: string): { readonly title: string } | undefined
 }
 
+const lookupsKept = 1_000
+
 /** The new records or, of those that leave, the current ones. */
-export function lookupFor(next: NextRoster): Lookup {
-  return { user: remembered((id) => found(next.user, id)), class: remembered((id) => found(next.class, id)) }
+export function lookupFor(next: Next): Lookup {
+  const found = <K extends 'user' | 'class'>(kind: K) =>
+    remembered((id) => next.get(kind, id) ?? next.before(kind, id), lookupsKept)
+  return { user: found('user'), class: found('class') }
 }
 
-/** Most changes ask for the same record twice, and records are kept as JSON. */
-function remembered<T>(read: (id: string) => T): (id: string) => T {
-  let last: { id: string; value: T } | null = null
-  return (id) => {
-    if (last?.id !== id) last = { id, value: read(id) }
-    return last.value
-  }
-}
-
-export function* namedChanges(next: NextRoster, students: NextStudents, lookup: Lookup): Generator<Change> {
+export function* namedChanges(bench: Workbench, students: Students, lookup: Lookup): Generator<Change> {
   yield* studentChanges(students)
   for (const kind of kinds)
-    for (const { sourcedId, operation, before, after } of differences<object>(next[kind]))
-      yield recordChange(kind, sourcedId, operation, { before, after }, lookup)
+    for (const { sourcedId, operation, before, after } of differences(bench, kind))
+      yield recordChange({ kind, sourcedId, operation }, { before, after }, lookup)
 }
 
 export function recordChange(
-  kind: RecordKind,
-  sourcedId: string,
-  operation: Operation,
+  about: { readonly kind: RecordKind; readonly sourcedId: string; readonly operation: Operation },
   { before, after }: { before: object | null; after: object | null },
   lookup: Lookup,
 ): Change {
-  const name = nameOf(lookup, kind, after ?? before!)
-  const sides = { before: before as Side, after: after as Side }
-  return { kind, sourcedId, operation, name, studentNumber: null, ...sides }
+  const name = nameOf(lookup, about.kind, after ?? before!)
+  return { ...about, name, studentNumber: null, before: before as Side, after: after as Side }
 }
 
 export function groupOf(change: Change): Group {
@@ -84,13 +77,8 @@ export function searchTextOf({ name, studentNumber, before, after }: Change, loo
 }
 
 /** By person: a student who is matched with another sourcedId changes, and neither leaves nor is added. */
-function* studentChanges(students: NextStudents): Generator<Change> {
-  for (const row of students.rows()) {
-    const state = students.stateOf(row)
-    if (state === 'same' || state === 'none') continue
-    const { fields, before } = students.at(row)
-    yield studentChange(state, before, fields)
-  }
+function* studentChanges(students: Students): Generator<Change> {
+  for (const { state, fields, before } of students.changing()) yield studentChange(state, before, fields)
   for (const student of students.leaving()) yield studentChange('leaving', student, null)
 }
 
@@ -116,16 +104,19 @@ interface Difference extends Pick<Change, 'sourcedId' | 'operation'> {
   readonly after: object | null
 }
 
-function* differences<D extends object>(next: NextRows<D>): Generator<Difference> {
-  for (const row of next.incoming.rows()) {
-    const operation = next.stateOf(row)
-    if (operation === 'same') continue
-    const sourcedId = next.idAt(row)
-    const before = operation === 'changed' ? next.wasOf(sourcedId) : null
-    yield { sourcedId, operation, before, after: next.dataAt(row) }
+function* differences({ file }: Workbench, kind: RecordKind): Generator<Difference> {
+  const columns = columnsOf(kind)
+  const both = columns.map((name) => `c.was_${name}, f.${name}`).join(', ')
+  const found = file.each(
+    `select c.operation, f.id, ${both} from change_${kind} c cross join file_${kind} f on f.n = c.row order by c.row`,
+  )
+  for (const row of found) {
+    const operation = row.operation as Operation
+    const before = operation === 'changed' ? dataIn(kind, row, 'was_') : null
+    yield { sourcedId: row.id as string, operation, before, after: dataIn(kind, row) }
   }
-  for (const { row, sourcedId } of next.leaving())
-    yield { sourcedId, operation: 'leaving', before: next.was.dataAt(row), after: null }
+  for (const row of file.each(`select id, ${columns.join(', ')} from leaving_${kind} order by n`))
+    yield { sourcedId: row.id as string, operation: 'leaving', before: dataIn(kind, row), after: null }
 }
 
 /** The fields of a change that differ. */
@@ -175,9 +166,4 @@ function nameOf(lookup: Lookup, kind: RecordKind, shown: object): string {
     default:
       return (shown as DataOf['class']).title
   }
-}
-
-function found<D>(next: NextRows<D>, id: string): D | undefined {
-  const was = next.was.ids.find(id)
-  return next.get(id) ?? (was < 0 ? undefined : next.was.dataAt(was))
 }

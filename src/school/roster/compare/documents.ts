@@ -4,10 +4,10 @@
  */
 import { hash } from 'node:crypto'
 import { parseAddress } from '../../../platform/lib/address.ts'
-import { Numbers } from '../compact.ts'
 import type { ClassData, CourseData, OrgData, RoleData, TermData, UserData } from '../records.ts'
 import type { StudentFields } from '../store/students.ts'
-import type { NextRoster } from './next.ts'
+import type { Workbench } from '../workbench/workbench.ts'
+import { type Next, remembered } from './next.ts'
 
 /** Public ids do not reveal the file's ids, and are safe in a URL. */
 export function publicId(kind: string, sourcedId: string): string {
@@ -15,9 +15,8 @@ export function publicId(kind: string, sourcedId: string): string {
 }
 
 /** The caller builds members in a fixed order, so equal data has an equal digest. */
-export function digestOf(data: object): string {
-  return hash('sha1', JSON.stringify(data), 'base64url')
-}
+export const digestOf = (data: object): string => digestOfText(JSON.stringify(data))
+export const digestOfText = (text: string): string => hash('sha1', text, 'base64url')
 
 export interface Lookup {
   org(id: string): OrgData | undefined
@@ -118,57 +117,47 @@ function schoolOf(user: UserData, roles: readonly RoleData[], lookup: Lookup): s
   return ids.find((id) => lookup.org(id)?.type === 'school') ?? ids[0] ?? null
 }
 
-/** Finds records of the next roster. Those that are few and asked for often are parsed once. */
-export function lookupIn(next: NextRoster): Lookup {
-  const remembered = <D>(find: (id: string) => D | undefined) => {
-    const known = new Map<string, D | undefined>()
-    return (id: string) => {
-      if (!known.has(id)) known.set(id, find(id))
-      return known.get(id)
-    }
-  }
+const lookupsKept = 10_000
+
+/** Finds records of the next roster. */
+export function lookupIn(next: Next): Lookup {
   return {
-    org: remembered((id) => next.org.get(id)),
-    term: remembered((id) => next.term.get(id)),
-    course: remembered((id) => next.course.get(id)),
-    user: (id) => next.user.get(id),
+    org: remembered((id) => next.get('org', id), lookupsKept),
+    term: remembered((id) => next.get('term', id), lookupsKept),
+    course: remembered((id) => next.get('course', id), lookupsKept),
+    user: (id) => next.get('user', id),
   }
 }
 
-/** The documents of the next roster's classes, made when they are asked for, and which of them change. */
-export class Documents {
-  readonly #next: NextRoster
-  readonly #lookup: Lookup
-  readonly #teachers = new Map<string, Map<string, Teaching>>()
-  readonly #same = new Numbers()
+interface ClassRow {
+  readonly place: number
+  readonly id: string
+  readonly data: string
+  /** Null if it does not change. */
+  readonly operation: string | null
+  /** The generation of the current row, and its document. */
+  readonly from_gen: number | null
+  readonly document: string | null
+}
 
-  constructor(next: NextRoster, lookup: Lookup) {
-    this.#next = next
-    this.#lookup = lookup
-    const { enrolment } = next
-    for (const row of enrolment.rows()) {
-      if (enrolment.restAt(row).role !== 'teacher') continue
-      const { classId, userId, primary } = enrolment.dataAt(row)
-      const ofClass = this.#teachers.get(classId) ?? new Map<string, Teaching>()
-      this.#teachers.set(classId, ofClass)
-      ofClass.set(userId, { userId, primary: primary || ofClass.get(userId)?.primary === true })
-    }
+/** Notes the classes of the next roster whose documents are new: also those that only their teachers change. */
+export function noteDocuments({ file }: Workbench, lookup: Lookup): void {
+  file.run(`insert into teaching select class_id, user_id, min(place), max(is_primary)
+    from next_enrolment where role = 'teacher' group by class_id, user_id`)
+  const writer = file.rows('new_document', 4)
+  const classes = file.each<ClassRow>(
+    `select n.place, n.id, n.data, c.operation, s.from_gen, d.document from next_class n
+       left join change_class c on c.row = n.place left join now_class s on s.id = n.id
+       left join now_document d on d.id = n.id order by n.place`,
+  )
+  for (const { place, id, data, operation, from_gen, document } of classes) {
+    const teachers = file.all<{ user_id: string; is_primary: number }>(
+      'select user_id, is_primary from teaching where class_id = ? order by place',
+      id,
+    )
+    const taught = teachers.map((one) => ({ userId: one.user_id, primary: one.is_primary === 1 }))
+    const next = classDocument(id, JSON.parse(data), taught, lookup)
+    if (operation !== null || next !== document) writer.add(place, id, from_gen, next)
   }
-
-  /** A class as it currently is. */
-  meet(sourcedId: string, document: string): void {
-    const row = this.#next.class.find(sourcedId)
-    if (row >= 0 && this.of(row) === document) this.#same.set(row, 1)
-  }
-
-  /** `row` is that of a class. */
-  isSame(row: number): boolean {
-    return row < this.#same.length && this.#same.at(row) === 1
-  }
-
-  of(row: number): string {
-    const id = this.#next.class.idAt(row)
-    const teachers = [...(this.#teachers.get(id)?.values() ?? [])]
-    return classDocument(id, this.#next.class.dataAt(row), teachers, this.#lookup)
-  }
+  writer.flush()
 }

@@ -88,7 +88,7 @@ async function recordChanges(
     // A class is also written again when its teachers change.
     if (JSON.stringify(was) === JSON.stringify(is)) return []
     const operation = operationOf(was, is, gone.has(key))
-    const change = recordChange(kind, key, operation, { before: was, after: is }, lookup)
+    const change = recordChange({ kind, sourcedId: key, operation }, { before: was, after: is }, lookup)
     return [{ key, change, text: searchTextOf(change, lookup) }]
   })
 }

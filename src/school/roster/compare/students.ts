@@ -1,362 +1,335 @@
 /** Who is a student in the next roster, which account each has, and what staff have corrected. */
-
 import { parseAddress } from '../../../platform/lib/address.ts'
 import { newId } from '../../../platform/lib/random.ts'
-import { Ids, Numbers, Texts } from '../compact.ts'
-import type { RoleData } from '../records.ts'
+import type { RoleData, UserData } from '../records.ts'
 import type { CorrectionRow } from '../store/corrections.ts'
 import type { DisabledVersion, StudentFields, StudentVersion } from '../store/students.ts'
 import type { MatchBy } from '../words.ts'
+import { type Standing, studentColumns, studentIndexes, type Workbench } from '../workbench/workbench.ts'
 import { digestOf, isStudent, type Lookup, studentFields } from './documents.ts'
-import {
-  type AppliedCorrection,
-  type Corrected,
-  type Counts,
-  lookedUpAtOnce,
-  type NextDisabled,
-  type NextRoster,
-  type NextStudent,
-  noCounts,
-} from './next.ts'
-import type { Standing } from './standing.ts'
-import { RecordTable } from './tables.ts'
+import { type Counts, noCounts, type Operation } from './next.ts'
 
 /** How accounts are kept under new sourcedIds: by what the people have in common, or by name (new → current). */
 export type Match = MatchBy | ReadonlyMap<string, string>
 
-const states = ['none', 'same', 'changed', 'added', 'returning'] as const
-type State = (typeof states)[number]
-
-export async function nextStudents(
-  standing: Standing,
-  next: NextRoster,
-  today: string,
-  lookup: Lookup,
-  match: Match | null,
-): Promise<NextStudents> {
-  const students = new NextStudents(next, new RolesToday(next, today), lookup, standing)
-  for await (const page of standing.students()) for (const student of page) students.meet(student)
-  await students.settle(match)
-  return students
+export interface NextStudent {
+  readonly state: Exclude<Operation, 'leaving'> | 'same'
+  readonly personId: string
+  readonly fields: StudentFields
+  readonly digest: string
+  /** The same person's current row, perhaps under another sourcedId; null also if nothing changes. */
+  readonly before: StudentVersion | null
+  /** Whether the sourcedId was a student's before this import. */
+  readonly isKnown: boolean
+  /** Whether the account is new. */
+  readonly isNewPerson: boolean
+  /** The sourcedId of the account that this one takes over. */
+  readonly matchedFrom: string | null
+  readonly correction: AppliedCorrection | null
 }
 
-/** Students have the row numbers that they have as users. */
-export class NextStudents {
-  readonly counts: Counts
+/** A student of the next roster who may not sign in, and who differs from the current one. */
+export interface NextDisabled extends Pick<NextStudent, 'personId' | 'fields' | 'digest' | 'isNewPerson'> {
+  readonly before: Pick<DisabledVersion, 'from_gen'> | null
+}
+
+export interface AppliedCorrection {
+  readonly row: CorrectionRow
+  /** The remaining correction, without fields in which the file now agrees. Null if none remain. */
+  readonly left: Corrected | null
+  /** The file's value of each corrected field. */
+  readonly inFile: Corrected
+}
+
+/** Null: as the file has it. */
+export interface Corrected {
+  readonly email: string | null
+  readonly firstname: string | null
+  readonly lastname: string | null
+}
+
+/** A user of the next roster, and what the current one has under the same sourcedId. */
+interface UserRow {
+  readonly place: number
+  readonly id: string
+  readonly data: string
+  /** Those that count today. */
+  readonly roles: string
+  readonly person_id: string | null
+  readonly digest: string | null
+  readonly disabled_id: string | null
+  readonly disabled_digest: string | null
+  readonly disabled_from: number | null
+}
+
+interface Found {
+  readonly row: UserRow
+  readonly user: UserData
+  readonly fields: StudentFields
+}
+
+interface StudentRow {
+  readonly id: string
+  readonly state: NextStudent['state']
+  readonly person_id: string
+  readonly digest: string
+  readonly fields: string
+  readonly correction: string | null
+  readonly matched_from: string | null
+  readonly is_new_person: number
+  readonly version: string | null
+}
+
+const usersAtOnce = 500
+const rolesOf = (id: string) =>
+  `'[' || (select coalesce(group_concat(t.data, ',' order by t.place), '') from role_today t where t.user_id = ${id}) || ']'`
+const selectStudents = `select s.*, w.version from student s left join was_student w
+  on s.state = 'changed' and w.id = coalesce(s.matched_from, s.id)`
+
+export class Students {
+  readonly counts: Counts = noCounts()
   /** How many have an address now. */
   addressesBefore = 0
   /** How many have a student number now. */
   numbersBefore = 0
-  /** How many current students the file names. */
-  namedBefore = 0
-  /** The addresses, by which students are known when they sign in. */
-  readonly keys = new Ids()
-  /** The current rows of those who change or leave. */
-  readonly #was = new RecordTable<StudentVersion>()
-  readonly #next: NextRoster
-  readonly #roles: RolesToday
-  readonly #lookup: Lookup
+  #matched = 0
+  readonly #bench: Workbench
   readonly #standing: Standing
-  readonly #states = new Numbers()
-  /** Number of the key + 1. */
-  readonly #keyOf = new Numbers()
-  /** Of the fields as the file has them. */
-  readonly #digests = new Texts()
-  readonly #digestOf = new Numbers()
-  readonly #persons: string[] = []
-  readonly #corrections = new Map<number, CorrectionRow>()
-  /** Row → the sourcedId of the account that it takes over. */
-  readonly #matchedFrom = new Map<number, string>()
-  readonly #matched = new Set<string>()
-  /** Rows of those who may not sign in. */
-  readonly #disabled = new Set<number>()
-  /** By sourcedId: those who may not sign in now. */
-  #disabledBefore: ReadonlyMap<string, DisabledVersion> = new Map()
+  readonly #lookup: Lookup
 
-  constructor(next: NextRoster, roles: RolesToday, lookup: Lookup, standing: Standing) {
-    this.#next = next
-    this.#roles = roles
-    this.#lookup = lookup
+  constructor(bench: Workbench, standing: Standing, lookup: Lookup) {
+    this.#bench = bench
     this.#standing = standing
-    this.counts = noCounts()
-    for (const row of next.user.rows()) {
-      const user = next.user.dataAt(row)
-      const own = roles.of(row)
-      if (!isStudent(user, own)) continue
-      if (!user.enabled) {
-        this.#disabled.add(row)
-        continue
-      }
-      const fields = studentFields(next.user.idAt(row), user, own, lookup)
-      this.#setState(row, 'added')
-      this.#setKey(row, fields)
-      this.#digestOf.set(row, this.#digests.add(digestOf(fields)))
-      this.#persons[row] = ''
-    }
+    this.#lookup = lookup
   }
 
-  get size(): number {
-    const { before, added, returning, leaving } = this.counts
-    return before + added + returning - leaving
-  }
-
-  meet(student: StudentVersion): void {
-    this.counts.before++
-    if (student.email_key !== null) this.addressesBefore++
-    if (student.student_number !== null) this.numbersBefore++
-    if (this.#next.user.incoming.isNamed(student.sourced_id)) this.namedBefore++
-    const row = this.#next.user.find(student.sourced_id)
-    if (!this.isStudent(row)) {
-      this.counts.leaving++
-      this.#was.set(this.#was.ids.add(student.sourced_id), student)
-      return
-    }
-    this.#setPerson(row, student.person_id)
-    const isSame = this.#digestAt(row) === student.digest
-    this.#setState(row, isSame ? 'same' : 'changed')
-    if (isSame) return
-    this.counts.changed++
-    this.#was.set(this.#was.ids.add(student.sourced_id), student)
-  }
-
-  /** Finds the accounts of those who are not on the roster now. */
-  async settle(match: Match | null): Promise<void> {
-    this.#disabledBefore = new Map((await this.#standing.disabled()).map((one) => [one.sourced_id, one]))
-    await this.#withAccounts(
-      this.rows().filter((row) => this.stateOf(row) === 'added'),
-      (row, personId) => {
-        this.#setPerson(row, personId)
-        this.#setState(row, 'returning')
-        this.counts.returning++
-      },
+  async find(today: string, match: Match | null): Promise<void> {
+    const { file } = this.#bench
+    file.run(
+      `insert into role_today select data ->> 'userId', place, data from next_role
+       where coalesce(data ->> 'startDate', ?1) <= ?1 and coalesce(data ->> 'endDate', ?1) >= ?1`,
+      today,
     )
-    await this.#withAccounts(this.#disabled.values(), (row, personId) => {
-      this.#persons[row] = personId
-    })
+    await this.#findStudents()
+    this.#findLeavers()
     if (match !== null) this.#match(match)
-    for (const row of this.rows()) {
-      if (this.stateOf(row) !== 'added') continue
-      this.#persons[row] = this.#disabledBefore.get(this.idAt(row))?.person_id ?? newId()
-      this.counts.added++
-    }
-    const { sizes } = this.#standing
-    if (sizes) this.counts.before = sizes.student
-    if (sizes) this.addressesBefore = sizes.address
-    if (sizes) this.numbersBefore = sizes.number
-    this.counts.after = this.size
+    const { counts } = this
+    counts.after = counts.before + counts.added + counts.returning - counts.leaving
   }
 
-  /** Calls `each` with the rows whose sourcedIds have accounts. */
-  async #withAccounts(rows: Iterable<number>, each: (row: number, personId: string) => void): Promise<void> {
-    let some: number[] = []
-    const flush = async () => {
-      const known = await this.#standing.identities(some.map((row) => this.idAt(row)))
-      for (const row of some) {
-        const personId = known.get(this.idAt(row))
-        if (personId !== undefined) each(row, personId)
-      }
+  async #findStudents(): Promise<void> {
+    const { file } = this.#bench
+    const users = file.each<UserRow>(
+      `select n.place, n.id, n.data, ${rolesOf('n.id')} as roles, s.person_id, s.digest,
+         d.person_id as disabled_id, d.digest as disabled_digest, d.from_gen as disabled_from
+       from next_user n left join now_student s on s.sourced_id = n.id
+         left join now_disabled d on d.sourced_id = n.id order by n.place`,
+    )
+    const [students, disabled] = [file.rows('student', 12), file.rows('next_disabled', 8)]
+    let some: Found[] = []
+    const settle = async () => {
+      const unknown = some.filter(({ row }) => row.person_id === null).map(({ row }) => row.id)
+      const accounts = await this.#standing.identities(unknown)
+      for (const one of some)
+        if (one.user.enabled) students.add(...this.#studentRow(one, accounts.get(one.row.id)))
+        else disabled.add(...this.#disabledRow(one, accounts.get(one.row.id)))
       some = []
     }
-    for (const row of rows) {
-      some.push(row)
-      if (some.length === lookedUpAtOnce) await flush()
+    for (const row of users) {
+      const user: UserData = JSON.parse(row.data)
+      const roles: RoleData[] = row.roles === '[]' ? [] : JSON.parse(row.roles)
+      if (!isStudent(user, roles)) continue
+      some.push({ row, user, fields: studentFields(row.id, user, roles, this.#lookup) })
+      if (some.length === usersAtOnce) await settle()
     }
-    if (some.length > 0) await flush()
+    await settle()
+    students.flush()
+    disabled.flush()
+    file.exec(studentIndexes)
+  }
+
+  /** `account`: of somebody who was on the roster before. */
+  #studentRow({ row, fields }: Found, account: string | undefined) {
+    const { place, id, person_id, disabled_id } = row
+    const known = person_id ?? account
+    const { final, digest, correction } = this.#corrected(fields, known)
+    const state = person_id === null ? (account === undefined ? 'added' : 'returning') : 'changed'
+    const isSame = state === 'changed' && digest === row.digest
+    if (!isSame) this.counts[state]++
+    return [
+      ...[place, id, isSame ? 'same' : state, final.email_key],
+      correction === null ? null : (fields.email_key ?? ''),
+      ...[fields.student_number, known ?? disabled_id ?? newId(), digest],
+      isSame && correction === null ? null : JSON.stringify(final),
+      ...[correction && JSON.stringify(correction), null],
+      Number(state === 'added' && disabled_id === null),
+    ]
+  }
+
+  #disabledRow({ row, fields }: Found, account: string | undefined) {
+    const { place, id, disabled_id, disabled_digest, disabled_from } = row
+    const known = disabled_id ?? account
+    const digest = digestOf(fields)
+    const before = disabled_id === null ? null : JSON.stringify({ from_gen: disabled_from })
+    const isSame = Number(digest === disabled_digest)
+    return [
+      ...[place, id, known ?? newId(), Number(known === undefined), digest],
+      ...[JSON.stringify(fields), before, isSame],
+    ]
+  }
+
+  #corrected(fields: StudentFields, person: string | undefined) {
+    const row = person === undefined ? undefined : this.#standing.corrections.get(person)
+    const correction = correctionOf(row, fields)
+    const final = correction?.left ? corrected(fields, correction.left) : fields
+    return { final, digest: digestOf(final), correction }
+  }
+
+  #findLeavers(): void {
+    const { file } = this.#bench
+    const { counts } = this
+    const version = studentColumns.map((name) => `'${name}', s.${name}`).join(', ')
+    const differing = file.run(
+      `insert into was_student (id, student_number, email_key, version)
+       select s.sourced_id, s.student_number, s.email_key, json_object(${version}) from now_student s
+       where not exists (select 1 from student t where t.id = s.sourced_id and t.state = 'same')
+       order by s.sourced_id`,
+    )
+    counts.leaving = differing - counts.changed
+    const { sizes } = this.#standing
+    const now = file.one<Record<'student' | 'address' | 'number', number>>(
+      'select count(*) as student, count(email_key) as address, count(student_number) as number from now_student',
+    )!
+    counts.before = (sizes ?? now).student
+    this.addressesBefore = (sizes ?? now).address
+    this.numbersBefore = (sizes ?? now).number
+    file.run(
+      `insert into no_longer_disabled select d.person_id, d.from_gen from now_disabled d
+         left join next_user n on n.id = d.sourced_id
+       where case when n.id is null
+         then ? or exists (select 1 from row_user r where r.id = d.sourced_id)
+         else not exists (select 1 from next_disabled x where x.id = d.sourced_id) end`,
+      Number(sizes === null),
+    )
   }
 
   #match(match: Match): void {
-    const matches = typeof match === 'string' ? this.matchesBy(match) : match
-    for (const [sourcedId, from] of matches) {
-      const [row, was] = [this.#next.user.find(sourcedId), this.#was.ids.find(from)]
-      if (!this.isStudent(row) || was < 0) continue
-      if (this.stateOf(row) === 'returning') this.counts.returning--
-      this.#setPerson(row, this.#was.dataAt(was).person_id)
-      this.#setState(row, 'changed')
-      this.#matchedFrom.set(row, from)
-      this.#matched.add(from)
-      this.counts.changed++
-      this.counts.leaving--
-      this.namedBefore++
+    const { file } = this.#bench
+    const { counts } = this
+    for (const [id, from] of typeof match === 'string' ? this.matchesBy(match) : match) {
+      const student = file.one<StudentRow>('select * from student where id = ?', id)
+      const was = file.one<{ version: string }>('select version from was_student where id = ?', from)
+      if (!student || !was) continue
+      const { person_id }: StudentVersion = JSON.parse(was.version)
+      const { final, digest, correction } = this.#corrected(this.#fieldsInFile(id), person_id)
+      if (student.state !== 'same') counts[student.state]--
+      file.run(
+        `update student set state = 'changed', person_id = ?, digest = ?, email_key = ?, fields = ?, correction = ?,
+           matched_from = ?, is_new_person = 0 where id = ?`,
+        ...[person_id, digest, final.email_key, JSON.stringify(final)],
+        ...[correction && JSON.stringify(correction), from, id],
+      )
+      counts.changed++
+      counts.leaving--
+      this.#matched++
     }
   }
 
   /** New sourcedId → the sourcedId of the one student who leaves and has the same number or address. */
   matchesBy(match: MatchBy): Map<string, string> {
-    const keyOf = (fields: StudentFields) => (match === 'number' ? fields.student_number : fields.email_key)
-    const leavers = new Map<string, string | null>()
-    const newcomers = new Map<string, string | null>()
-    // Null if several have the key.
-    const note = (found: Map<string, string | null>, id: string, key: string | null) => {
-      if (key !== null) found.set(key, found.has(key) ? null : id)
-    }
-    for (let was = 0; was < this.#was.ids.size; was++) {
-      const student = this.#was.dataAt(was)
-      if (!this.has(student.sourced_id)) note(leavers, student.sourced_id, keyOf(student))
-    }
-    for (const row of this.rows()) {
-      if (this.stateOf(row) !== 'added' && !this.#matchedFrom.has(row)) continue
-      const fields = this.#fieldsInFile(row)
-      note(newcomers, fields.sourced_id, keyOf(fields))
-    }
-    const matches = new Map<string, string>()
-    for (const [key, id] of newcomers) {
-      const leaver = leavers.get(key)
-      if (id !== null && leaver) matches.set(id, leaver)
-    }
-    return matches
+    const [key, was] =
+      match === 'number'
+        ? ['number', 'student_number']
+        : [`nullif(coalesce(file_key, email_key), '')`, 'email_key']
+    const rows = this.#bench.file.all<{ id: string; was: string }>(
+      `select n.id, l.id as was from
+         (select min(id) as id, ${key} as common from student
+          where (state = 'added' or matched_from is not null) and ${key} is not null group by 2 having count(*) = 1) n
+       join
+         (select min(w.id) as id, w.${was} as common from was_student w
+          where w.${was} is not null and w.id not in (select id from student) group by 2 having count(*) = 1) l
+       on l.common = n.common`,
+    )
+    return new Map(rows.map((row) => [row.id, row.was]))
   }
 
-  /** New sourcedId → the sourcedId of the account that it takes over. */
-  *matched(): Generator<[sourcedId: string, from: string]> {
-    for (const [row, from] of this.#matchedFrom) yield [this.idAt(row), from]
+  /** How many current students the file names. */
+  namedBefore(): number {
+    const sql = `select count(*) from now_student s where exists (select 1 from row_user r where r.id = s.sourced_id)`
+    return this.#bench.file.number(sql) + this.#matched
   }
 
-  isStudent(row: number): boolean {
-    return row >= 0 && row < this.#states.length && this.#states.at(row) !== 0
+  /** The next ones who differ from the current ones. */
+  *changing(): Generator<NextStudent & { readonly state: Exclude<Operation, 'leaving'> }> {
+    const sql = `${selectStudents} where s.state <> 'same' order by s.place`
+    for (const row of this.#bench.file.each<StudentRow>(sql))
+      yield { ...nextStudent(row), state: row.state as Exclude<Operation, 'leaving'> }
   }
 
-  has(sourcedId: string): boolean {
-    return this.isStudent(this.#next.user.find(sourcedId))
-  }
-
-  get(sourcedId: string): NextStudent | undefined {
-    const row = this.#next.user.find(sourcedId)
-    return this.isStudent(row) ? this.at(row) : undefined
-  }
-
-  *rows(): Generator<number> {
-    for (const row of this.#next.user.rows()) if (this.isStudent(row)) yield row
-  }
-
-  idAt(row: number): string {
-    return this.#next.user.idAt(row)
-  }
-
-  stateOf(row: number): State {
-    return states[this.#states.at(row)]!
-  }
-
-  personAt(row: number): string {
-    return this.#persons[row]!
-  }
-
-  /** The number of the address, or −1. */
-  keyAt(row: number): number {
-    return this.#keyOf.at(row) - 1
-  }
-
-  /** The number of the address of whoever has this sourcedId, or −1. */
-  keyOf(sourcedId: string): number {
-    const row = this.#next.user.find(sourcedId)
-    return this.isStudent(row) ? this.keyAt(row) : -1
-  }
-
-  at(row: number): NextStudent {
-    const inFile = this.#fieldsInFile(row)
-    const correction = correctionOf(this.#corrections.get(row), inFile)
-    const fields = correction?.left ? corrected(inFile, correction.left) : inFile
-    const matchedFrom = this.#matchedFrom.get(row) ?? null
-    const state = this.stateOf(row)
-    const was = state === 'changed' ? this.#was.ids.find(matchedFrom ?? inFile.sourced_id) : -1
-    return {
-      personId: this.personAt(row),
-      fields,
-      digest: digestOf(fields),
-      before: was < 0 ? null : this.#was.dataAt(was),
-      isKnown: state !== 'added' && matchedFrom === null,
-      isNewPerson: state === 'added' && !this.#disabledBefore.has(inFile.sourced_id),
-      matchedFrom,
-      correction,
-    }
+  get(id: string): NextStudent | undefined {
+    const row = this.#bench.file.one<StudentRow>(`${selectStudents} where s.id = ?`, id)
+    return row && nextStudent({ ...row, fields: row.fields ?? JSON.stringify(this.#fieldsInFile(id)) })
   }
 
   *corrected(): Generator<NextStudent> {
-    for (const row of this.#corrections.keys()) yield this.at(row)
+    const sql = `${selectStudents} where s.correction is not null order by s.place`
+    for (const row of this.#bench.file.each<StudentRow>(sql)) yield nextStudent(row)
   }
 
   *leaving(): Generator<StudentVersion> {
-    for (let was = 0; was < this.#was.ids.size; was++) {
-      const id = this.#was.ids.at(was)
-      if (!this.has(id) && !this.#matched.has(id)) yield this.#was.dataAt(was)
-    }
+    const leavers = this.#bench.file.each<{ version: string }>(
+      `select w.version from was_student w where w.id not in (select id from student)
+         and w.id not in (select matched_from from student where matched_from is not null) order by w.n`,
+    )
+    for (const { version } of leavers) yield JSON.parse(version)
   }
 
   /** Those who may not sign in and are new or differ from the current roster. */
   *disabled(): Generator<NextDisabled> {
-    for (const row of this.#disabled) {
-      const fields = this.#fieldsInFile(row)
-      const digest = digestOf(fields)
-      const before = this.#disabledBefore.get(fields.sourced_id) ?? null
-      if (before?.digest === digest) continue
-      const known = before?.person_id ?? this.#persons[row]
-      yield { personId: known ?? newId(), fields, digest, before, isNewPerson: known === undefined }
-    }
+    const sql = 'select * from next_disabled where is_same = 0 order by place'
+    for (const { person_id, fields, digest, before, is_new_person } of this.#bench.file.each<
+      Omit<StudentRow, 'version'> & { readonly before: string | null }
+    >(sql))
+      yield {
+        personId: person_id,
+        fields: JSON.parse(fields),
+        digest,
+        before: before === null ? null : JSON.parse(before),
+        isNewPerson: is_new_person === 1,
+      }
   }
 
   /** Those who may not sign in now and are enabled or gone in the next roster. */
-  *noLongerDisabled(): Generator<DisabledVersion> {
-    const { user } = this.#next
-    for (const one of this.#disabledBefore.values()) {
-      const row = user.find(one.sourced_id)
-      const isGone = this.#standing.sizes === null || user.incoming.goes(one.sourced_id)
-      if (row < 0 ? isGone : !this.#disabled.has(row)) yield one
-    }
+  noLongerDisabled(): Iterable<{ readonly person_id: string; readonly from_gen: number }> {
+    return this.#bench.file.each('select person_id, from_gen from no_longer_disabled order by rowid')
   }
 
-  #fieldsInFile(row: number): StudentFields {
-    const { user } = this.#next
-    return studentFields(user.idAt(row), user.dataAt(row), this.#roles.of(row), this.#lookup)
+  /** The addresses by which students are known when they sign in. */
+  *addressKeys(): Generator<string> {
+    const sql = 'select email_key from student where email_key is not null order by place'
+    for (const { email_key } of this.#bench.file.each<{ email_key: string }>(sql)) yield email_key
   }
 
-  #digestAt(row: number): string {
-    return this.#corrections.has(row) ? this.at(row).digest : this.#digests.at(this.#digestOf.at(row))
-  }
-
-  #setState(row: number, state: State): void {
-    this.#states.set(row, states.indexOf(state))
-  }
-
-  #setKey(row: number, { email_key }: StudentFields): void {
-    this.#keyOf.set(row, email_key === null ? 0 : this.keys.add(email_key) + 1)
-  }
-
-  #setPerson(row: number, personId: string): void {
-    this.#persons[row] = personId
-    const correction = this.#standing.corrections.get(personId)
-    if (!correction) return
-    this.#corrections.set(row, correction)
-    this.#setKey(row, this.at(row).fields)
+  #fieldsInFile(id: string): StudentFields {
+    const { data, roles } = this.#bench.file.one<Pick<UserRow, 'data' | 'roles'>>(
+      `select data, ${rolesOf('n.id')} as roles from next_user n where n.id = ?`,
+      id,
+    )!
+    return studentFields(id, JSON.parse(data), JSON.parse(roles), this.#lookup)
   }
 }
 
-/** The roles of each user that count today. */
-export class RolesToday {
-  readonly #next: NextRoster
-  /** By user: a role + 1; by role: the user's next one + 1. */
-  readonly #first = new Numbers()
-  readonly #following = new Numbers()
-
-  constructor(next: NextRoster, today: string) {
-    this.#next = next
-    for (const role of next.role.rows()) {
-      const { userId, startDate = today, endDate = today } = next.role.dataAt(role)
-      const user = startDate <= today && today <= endDate ? next.user.find(userId) : -1
-      if (user < 0) continue
-      this.#following.set(role, user < this.#first.length ? this.#first.at(user) : 0)
-      this.#first.set(user, role + 1)
-    }
-  }
-
-  of(user: number): RoleData[] {
-    const roles: RoleData[] = []
-    let role = user < this.#first.length ? this.#first.at(user) : 0
-    for (; role > 0; role = this.#following.at(role - 1)) {
-      this.#next.role.incoming.meter.step()
-      roles.push(this.#next.role.dataAt(role - 1))
-    }
-    return roles.reverse()
-  }
-}
+const nextStudent = (row: StudentRow): NextStudent => ({
+  state: row.state,
+  personId: row.person_id,
+  fields: JSON.parse(row.fields),
+  digest: row.digest,
+  before: row.version === null ? null : JSON.parse(row.version),
+  isKnown: row.state !== 'added' && row.matched_from === null,
+  isNewPerson: row.is_new_person === 1,
+  matchedFrom: row.matched_from,
+  correction: row.correction === null ? null : JSON.parse(row.correction),
+})
 
 /** A field is corrected until the file says the same. */
 function correctionOf(row: CorrectionRow | undefined, inFile: StudentFields): AppliedCorrection | null {

@@ -6,9 +6,8 @@
 
 import { bare, nearest } from '../../../platform/lib/nearest.ts'
 import { Meter } from '../bounds.ts'
-import { Ids, Numbers } from '../compact.ts'
-import { aboutFile, FatalFinding, type FindingCode, type FindingLog } from '../findings.ts'
-import type { Kind, Mode, RosterFile, RosterRecord, RosterSink } from '../records.ts'
+import { aboutFile, FatalFinding, type FindingCode, type FindingLog, shown } from '../findings.ts'
+import type { Kind, Mode, Repeat, RosterFile, RosterSink } from '../records.ts'
 import { type Archive, openArchive } from './archive.ts'
 import { Cells } from './cells.ts'
 import { type DataFile, dataFiles, type FileColumns, ignoredFiles, type Version } from './columns.ts'
@@ -250,13 +249,9 @@ class RosterReader {
   async #readFile(file: DataFile, name: string, columns: FileColumns, version: Version): Promise<void> {
     const { kind } = file
     const finding = this.#log.add.bind(this.#log)
-    const seen = { ids: kind ? this.#sink.ids(kind) : new Ids(), lines: new Numbers() }
     const mode = this.#modeOf(file.name)
     let cells: Cells | undefined
     let idColumn = 0
-    const bad = (sourcedId: string | null) => {
-      if (kind) this.#sink.bad(kind, sourcedId)
-    }
     const other = file.columns[version === '1.1' ? '1.2' : '1.1']
     const source = await this.#archive.open(name)
     const isRead = await readCsv(
@@ -270,48 +265,49 @@ class RosterReader {
         row: (row, line) => {
           this.#countRow()
           cells!.moveTo(row, line)
-          const record = this.#readRow(kind, mode, cells!, seen)
-          if (record) this.#sink.record(record)
-          else if (cells!.failed) bad(cells!.raw('sourcedId') || null)
+          this.#readRow(kind, mode, cells!)
         },
         bad: (row) => {
           this.#countRow()
-          bad(row[idColumn]?.trim() || null)
+          if (kind) this.#sink.bad({ kind, sourcedId: row[idColumn]?.trim() || null, line: null })
         },
       },
     )
     if (!isRead && kind) this.#sink.unread(kind)
+    if (kind) for (const repeat of this.#sink.finish(kind)) this.#tellRepeat(repeat, name)
     const said = this.#manifest.modes.get(file.name.toLowerCase())
     const odd = this.#status.closeFile(name, mode, this.#names.get('manifest') ?? name, said)
     if (odd) this.#log.add(odd)
   }
 
-  #readRow(kind: Kind | null, mode: Mode | null, cells: Cells, seen: Seen): RosterRecord | null {
+  #readRow(kind: Kind | null, mode: Mode | null, cells: Cells): void {
     const isDeleted = this.#status.isDeleted(cells, mode)
     // A row that deletes a record need not be filled in.
     if (!isDeleted) cells.checkNeeded()
     const sourcedId = cells.id('sourcedId')
     if (sourcedId === null && isDeleted && !cells.failed)
       cells.tell('error', 'missing-value', 'sourcedId', 'Without it, the record to delete is unknown.')
-    const earlier = sourcedId === null ? null : lineBefore(sourcedId, cells.line, seen)
     if (kind === null) {
       cells.id('userSourcedId')
-      return null
+      return
     }
     const data = isDeleted ? null : readData[kind](cells)
-    if (cells.failed || sourcedId === null) return null
-    const record = { kind, sourcedId, data, file: cells.file, line: cells.line }
-    if (earlier === null) return record
-    if (this.#sink.repeats(record))
-      cells.tell('warning', 'repeated-row', 'sourcedId', `The same as line ${earlier}; it was read once.`)
-    else
-      cells.tell(
-        'error',
-        'duplicate-id',
-        'sourcedId',
-        `Line ${earlier} and line ${cells.line} have the same sourcedId and differ. Keep the right one.`,
-      )
-    return null
+    const { file, line } = cells
+    if (!cells.failed) this.#sink.record({ kind, sourcedId: sourcedId!, data, file, line })
+    else if (sourcedId !== null) this.#sink.bad({ kind, sourcedId, line })
+    else this.#sink.bad({ kind, sourcedId: cells.raw('sourcedId') || null, line: null })
+  }
+
+  #tellRepeat({ kind, sourcedId, line, first, isSame }: Repeat, file: string): void {
+    const about = { file, line, column: 'sourcedId', value: shown('sourcedId', sourcedId) }
+    if (isSame) {
+      const message = `The same as line ${first}; it was read once.`
+      this.#log.addByLine({ ...about, severity: 'warning', code: 'repeated-row', message })
+      return
+    }
+    const message = `Line ${first} and line ${line} have the same sourcedId and differ. Keep the right one.`
+    this.#log.addByLine({ ...about, severity: 'error', code: 'duplicate-id', message })
+    this.#sink.bad({ kind, sourcedId, line: null })
   }
 
   #countRow(): void {
@@ -326,18 +322,4 @@ const lookedAt: ReadonlySet<string> = new Set(['users', 'roles', 'enrollments'])
 
 function fatal(code: FindingCode, file: string, message: string): FatalFinding {
   return new FatalFinding(aboutFile('error', code, file, message))
-}
-
-/** The sourcedIds of a file, and the line of each. */
-interface Seen {
-  readonly ids: Ids
-  readonly lines: Numbers
-}
-
-/** The line that has this sourcedId already, or null. */
-function lineBefore(sourcedId: string, line: number, { ids, lines }: Seen): number | null {
-  const number = ids.add(sourcedId)
-  if (number < lines.length) return lines.at(number)
-  lines.push(line)
-  return null
 }
