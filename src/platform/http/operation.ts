@@ -201,16 +201,13 @@ function addOperation(app: FastifyInstance, guard: Guard, operation: Operation):
     schema,
     ...(bodyLimit !== undefined && { bodyLimit }),
     ...(onRequest && { onRequest }),
-    handler(request, reply) {
-      const answer = operation.answer(new OpenCall(request, reply.code(status), guard))
-      return status === 204 ? whenDone(answer, reply) : answer
+    // Asynchronous, so that an answer at hand is not sent before all that arrived with the request is parsed. If malformed
+    // bytes follow it, their 400 is the only reply, as for any other call.
+    async handler(request, reply) {
+      const answer = await operation.answer(new OpenCall(request, reply.code(status), guard))
+      return status === 204 ? reply.send() : answer
     },
   })
-}
-
-async function whenDone(answer: unknown, reply: FastifyReply): Promise<FastifyReply> {
-  await answer
-  return reply.send()
 }
 
 class OpenCall implements Call {
