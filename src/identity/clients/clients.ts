@@ -32,26 +32,7 @@ import {
 } from './kinds.ts'
 import { redirectFault } from './redirects.ts'
 import { canRotate, changesOf, clientsMax, closesToUnverified, hasRoom, turned } from './rules.ts'
-import {
-  addClient,
-  allClients,
-  type CallRow,
-  type ClientColumns,
-  type ClientRow,
-  changeClient,
-  consentsOf,
-  failedCalls,
-  forgetGrants,
-  lockClient,
-  lockClients,
-  readCount,
-  removeClient,
-  rotateClient,
-  signedIn,
-  turnClient,
-  type WatchedClient,
-  watchedClient,
-} from './store.ts'
+import * as store from './store.ts'
 
 export type { Client } from './client.ts'
 export {
@@ -112,14 +93,14 @@ export class Clients {
   async list() {
     const { db, clock } = this.#deps
     const now = clock.now()
-    return (await allClients(db, now, now - callsShownMs)).map((row) => this.#view(row))
+    return (await store.allClients(db, now, now - callsShownMs)).map((row) => this.#view(row))
   }
 
   /** With the back-channel calls that have failed. */
   async show(id: string) {
     const { db, clock } = this.#deps
     const shown = this.#view(await this.#find(id))
-    const calls = await failedCalls(db, id, clock.now() - callsShownMs, callsShown)
+    const calls = await store.failedCalls(db, id, clock.now() - callsShownMs, callsShown)
     return { ...shown, failedCalls: calls.map(callView) }
   }
 
@@ -142,8 +123,8 @@ export class Clients {
       created_at: clock.now(),
     }
     const isAdded = await db.decide(
-      decision({ clients: lockClients(), count: readCount() }, ({ count }) =>
-        hasRoom(count!.n) ? { writes: addClient(client, by), result: true } : { result: false },
+      decision({ clients: store.lockClients(), count: store.readCount() }, ({ count }) =>
+        hasRoom(count!.n) ? { writes: store.addClient(client, by), result: true } : { result: false },
       ),
     )
     if (!isAdded)
@@ -161,8 +142,8 @@ export class Clients {
       const unverified = { clientId: id, ofUnverified: true } as const
       return [
         ...(closesToUnverified(given) ? endSessions(unverified, 'revoked', changed.now, by) : []),
-        ...changeClient(changed, changesOf(client, given), by),
-        ...(to === null ? [] : turnClient(turnedTo, to, by)),
+        ...store.changeClient(changed, changesOf(client, given), by),
+        ...(to === null ? [] : store.turnClient(turnedTo, to, by)),
       ]
     })
     return this.show(id)
@@ -179,8 +160,10 @@ export class Clients {
     const bothUntil = overlapMs === 0 ? null : clock.now() + overlapMs
     const change = { ...this.#changeOf(id), from, to: digestOf(secret), bothUntil }
     const isRotated = await db.decide(
-      decision({ client: lockClient(id) }, ({ client }) =>
-        canRotate(client, from) ? { writes: rotateClient(change, by), result: true } : { result: false },
+      decision({ client: store.lockClient(id) }, ({ client }) =>
+        canRotate(client, from)
+          ? { writes: store.rotateClient(change, by), result: true }
+          : { result: false },
       ),
     )
     if (!isRotated)
@@ -192,7 +175,7 @@ export class Clients {
   async signOut(id: string, by: By): Promise<number> {
     const { db, clock } = this.#deps
     await this.#find(id)
-    await db.tx(forgetGrants(id))
+    await db.tx(store.forgetGrants(id))
     const [ended] = await db.tx(endSessions({ clientId: id }, 'revoked', clock.now(), by))
     return ended!.length
   }
@@ -202,9 +185,9 @@ export class Clients {
     await this.#find(id)
     const change = { ...this.#changeOf(id), eventId: `removed.${id}` }
     await this.#decide(id, () => [
-      ...forgetGrants(id),
+      ...store.forgetGrants(id),
       ...endSessions({ clientId: id }, 'revoked', change.now, by),
-      ...removeClient(change, by),
+      ...store.removeClient(change, by),
     ])
   }
 
@@ -212,7 +195,7 @@ export class Clients {
   async people(id: string, { after = '', limit }: { after?: string; limit: number }) {
     const { db, clock } = this.#deps
     await this.#find(id)
-    const rows = await signedIn(db, { clientId: id, now: clock.now(), after, limit: limit + 1 })
+    const rows = await store.signedIn(db, { clientId: id, now: clock.now(), after, limit: limit + 1 })
     const shown = rows.slice(0, limit)
     const names = await namesOf(
       db,
@@ -232,10 +215,10 @@ export class Clients {
   }
 
   /** Writes nothing if somebody has removed the client meanwhile. */
-  #decide(id: string, writesOf: (client: ClientRow) => Statement[]): Promise<null> {
+  #decide(id: string, writesOf: (client: store.ClientRow) => Statement[]): Promise<null> {
     const { db } = this.#deps
     return db.decide(
-      decision({ client: lockClient(id) }, ({ client }) => ({
+      decision({ client: store.lockClient(id) }, ({ client }) => ({
         writes: client ? writesOf(client) : [],
         result: null,
       })),
@@ -246,16 +229,16 @@ export class Clients {
     return { id, now: this.#deps.clock.now(), eventId: newId() }
   }
 
-  async #find(id: string): Promise<WatchedClient> {
+  async #find(id: string): Promise<store.WatchedClient> {
     const { db, clock } = this.#deps
     const now = clock.now()
-    const found = isId(id) ? await watchedClient(db, id, now, now - callsShownMs) : undefined
+    const found = isId(id) ? await store.watchedClient(db, id, now, now - callsShownMs) : undefined
     if (!found) throw new AppError('not-found', 'No application has this id.')
     return found
   }
 
   /** The columns of the given fields. */
-  #columnsOf(kind: ClientKind, fields: Partial<ClientFields>): Partial<ClientColumns> {
+  #columnsOf(kind: ClientKind, fields: Partial<ClientFields>): Partial<store.ClientColumns> {
     const { name, redirectUris, logoutUris, backchannelUri, scopes, roles: roleNames, consent } = fields
     const { pkce, claimsInIdToken, idTokenAlg, unverifiedVeterinarians } = fields
     if (kind === 'service') {
@@ -300,7 +283,7 @@ export class Clients {
     return text === null ? null : parseUrl(text, this.#deps.allow, '#/backchannelUri')
   }
 
-  #view(row: WatchedClient) {
+  #view(row: store.WatchedClient) {
     const client = clientOf(row)
     const { kind } = client
     const { secret_before_until: before } = row
@@ -332,7 +315,7 @@ export class Clients {
   }
 }
 
-function callView(row: CallRow) {
+function callView(row: store.CallRow) {
   return {
     userId: row.person_id,
     sessionId: row.session_id,
@@ -401,7 +384,7 @@ function unknownWord(text: string, values: readonly string[]): string {
 
 /** The applications that somebody has allowed to sign them in. */
 export async function applicationsOf(db: Db, personId: string) {
-  return (await consentsOf(db, personId)).map(({ client_id, name, scope, given_at }) => ({
+  return (await store.consentsOf(db, personId)).map(({ client_id, name, scope, given_at }) => ({
     clientId: client_id,
     name,
     scopes: scope.split(' '),

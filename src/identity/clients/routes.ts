@@ -7,17 +7,7 @@ import { second } from '../../platform/lib/clock.ts'
 import { isId } from '../../platform/lib/random.ts'
 import { operation } from '../session/operation.ts'
 import type { Clients } from './clients.ts'
-import {
-  ClientAdded,
-  ClientChange,
-  ClientEntry,
-  ClientList,
-  ClientPeople,
-  ClientRotation,
-  ClientSignOut,
-  ClientWithSecret,
-  NewClientBody,
-} from './schemas.ts'
+import * as schemas from './schemas.ts'
 
 const params = Type.Object({ clientId: Id('The application’s id.') })
 const reading = { tag: 'staff', access: 'staff', may: 'admin' } as const
@@ -34,7 +24,7 @@ const readingClients = (clients: Clients) => [
     ...reading,
     id: 'listClients',
     summary: 'All applications',
-    reply: ClientList,
+    reply: schemas.ClientList,
     answer: async () => ({ clients: await clients.list() }),
   }),
 ]
@@ -45,9 +35,9 @@ const changingClients = (clients: Clients) => [
     id: 'addClient',
     summary: 'Register an application',
     description: 'Up to 200. Like every change here, this needs a sign-in at most 30 minutes old.',
-    body: NewClientBody,
+    body: schemas.NewClientBody,
     status: 201,
-    reply: ClientAdded,
+    reply: schemas.ClientAdded,
     refuses: ['not-found', 'conflict'],
     answer: ({ body, by }) => clients.add(body, by),
   }),
@@ -56,7 +46,7 @@ const changingClients = (clients: Clients) => [
     id: 'getClient',
     summary: 'An application, with failed back-channel calls',
     params,
-    reply: ClientEntry,
+    reply: schemas.ClientEntry,
     refuses: ['not-found'],
     answer: ({ params }) => clients.show(params.clientId),
   }),
@@ -67,8 +57,8 @@ const changingClients = (clients: Clients) => [
     description:
       'Its tokens are refused while it is disabled. Once it is enabled again, those that have not expired work again. Roles and scopes that it loses are lost in its sessions and tokens, too. If it no longer admits unverified veterinarians, those who are signed in there are signed out.',
     params,
-    body: ClientChange,
-    reply: ClientEntry,
+    body: schemas.ClientChange,
+    reply: schemas.ClientEntry,
     refuses: ['not-found'],
     answer: ({ params, body, by }) => clients.change(params.clientId, body, by),
   }),
@@ -89,8 +79,8 @@ const clientAccess = (clients: Clients) => [
     id: 'rotateClient',
     summary: 'Give an application a new secret',
     params,
-    body: ClientRotation,
-    reply: ClientWithSecret,
+    body: schemas.ClientRotation,
+    reply: schemas.ClientWithSecret,
     refuses: ['not-found', 'conflict'],
     answer: ({ params, body, by }) => clients.rotate(params.clientId, body.overlapSeconds * second, by),
   }),
@@ -100,7 +90,7 @@ const clientAccess = (clients: Clients) => [
     summary: 'Sign everybody out of an application',
     description: 'The tokens that a service has for itself end, too.',
     params,
-    reply: ClientSignOut,
+    reply: schemas.ClientSignOut,
     refuses: ['not-found'],
     answer: async ({ params, by }) => ({ ended: await clients.signOut(params.clientId, by) }),
   }),
@@ -110,7 +100,7 @@ const clientAccess = (clients: Clients) => [
     summary: 'Who is signed in at an application',
     params,
     query: Type.Object({ after: After, limit: Limit }),
-    reply: ClientPeople,
+    reply: schemas.ClientPeople,
     refuses: ['not-found'],
     answer: ({ params: { clientId }, query: { after, limit } }) => {
       if (after !== undefined && !isId(after))

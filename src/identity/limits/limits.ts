@@ -34,20 +34,7 @@ import {
   servicePolicies,
   strangersQuotas,
 } from './policies.ts'
-import {
-  type CodeCounts,
-  countRight,
-  countWrong,
-  locksOfCode,
-  lockWrongAnswers,
-  pruneLimits,
-  readAnswerCounts,
-  readCodeCounts,
-  readGuessCounts,
-  readNetwork,
-  readServiceCounts,
-  rememberNetwork,
-} from './store.ts'
+import * as store from './store.ts'
 
 export { type Attack, attackedKinds, attacksBegunBy, isQuiet, needsLongerCode } from './guessing.ts'
 export { type CodeAsk, limitNames, networkPolicies, servicePolicies, strangersMails } from './policies.ts'
@@ -114,7 +101,7 @@ export class Limits {
    */
   async beforeCode(ask: CodeAsk, now: number): Promise<Step<null>[] | 'refused'> {
     if (!this.#enabled) return []
-    const state = await readNow(this.#db, readCodeCounts(ask, now))
+    const state = await readNow(this.#db, store.readCodeCounts(ask, now))
     if (codeTaken(ask, state, now) === null) return 'refused'
     const { shared } = limitsOfCode(ask, state.isKnown)
     if (shared.length === 0) return []
@@ -123,12 +110,12 @@ export class Limits {
 
   /** For the decision that sends a code. */
   codeAsks(ask: CodeAsk, now: number) {
-    const guesses = readGuessCounts(ask.inbox, ask.network, now)
-    return this.#asks({ ...locksOfCode(ask), state: readCodeCounts(ask, now), guesses })
+    const guesses = store.readGuessCounts(ask.inbox, ask.network, now)
+    return this.#asks({ ...store.locksOfCode(ask), state: store.readCodeCounts(ask, now), guesses })
   }
 
   async codeRefusal(ask: CodeAsk, now: number): Promise<AppError> {
-    const { counts, isKnown } = await readNow(this.#db, readCodeCounts(ask, now))
+    const { counts, isKnown } = await readNow(this.#db, store.readCodeCounts(ask, now))
     const { own, shared } = limitsOfCode(ask, isKnown)
     return tooManyRequests(
       'codes',
@@ -144,9 +131,9 @@ export class Limits {
   answerAsks(answer: { challengeId: string; answeredFrom: string; waits: boolean }, now: number) {
     const { challengeId, answeredFrom, waits } = answer
     return this.#asks({
-      service: waits ? undefined : readServiceCounts(now),
-      wrongLock: waits ? lockWrongAnswers(now) : undefined,
-      wrong: waits ? readAnswerCounts(challengeId, answeredFrom, now) : undefined,
+      service: waits ? undefined : store.readServiceCounts(now),
+      wrongLock: waits ? store.lockWrongAnswers(now) : undefined,
+      wrong: waits ? store.readAnswerCounts(challengeId, answeredFrom, now) : undefined,
       exhausted: waits ? readCounts([exhaustedEvents]) : undefined,
     })
   }
@@ -157,7 +144,7 @@ export class Limits {
   }
 
   wrongAnswer(participants: Participants, now: number): Statement[] {
-    return this.#enabled ? countWrong(participants, now) : []
+    return this.#enabled ? store.countWrong(participants, now) : []
   }
 
   /** Takes an event of a used-up code, of which strangers can cause any number; null if there were enough of late. */
@@ -173,9 +160,9 @@ export class Limits {
     try {
       await this.#db.unsynced([
         ...giveBack([bucketOf(asking, askedFrom), bucketOf(answering, answeredFrom)], now),
-        rememberNetwork(inbox, answeredFrom, now),
+        store.rememberNetwork(inbox, answeredFrom, now),
         // Last, because all sign-ins share these rows. Only codes can be guessed.
-        ...(way === 'code' ? countRight(now) : []),
+        ...(way === 'code' ? store.countRight(now) : []),
       ])
     } catch (error) {
       this.#log.warn({ err: error }, 'could not refund the limits after a sign-in')
@@ -208,7 +195,7 @@ export class Limits {
       const counts = await readNow(this.#db, readCounts([bucket]))
       return { name: policy.name, burst: policy.burst, left: left(bucket, fullAtIn(counts, bucket), now) }
     }
-    const { asked_ten_minutes, asked_day, inboxes, seen_at } = await readNetwork(this.#db, network, now)
+    const { asked_ten_minutes, asked_day, inboxes, seen_at } = await store.readNetwork(this.#db, network, now)
     return {
       wrongCodes: { last10Minutes: asked_ten_minutes, lastDay: asked_day },
       buckets: await Promise.all(Object.values(networkPolicies).map(bucketOfNetwork)),
@@ -219,12 +206,16 @@ export class Limits {
   }
 
   sweep(now: number): Statement[] {
-    return pruneLimits(now)
+    return store.pruneLimits(now)
   }
 }
 
 /** The writes that take a code, or null if a limit has no room. Without counts there are no limits. */
-export function codeTaken(ask: CodeAsk, state: CodeCounts | undefined, now: number): Statement[] | null {
+export function codeTaken(
+  ask: CodeAsk,
+  state: store.CodeCounts | undefined,
+  now: number,
+): Statement[] | null {
   if (!state) return []
   const { counts, isKnown } = state
   const { own } = limitsOfCode(ask, isKnown)
@@ -257,5 +248,5 @@ const exhaustedEvents = serviceBucket(servicePolicies.exhausted)
 export type ServiceState = ReturnType<typeof stateOfService>
 
 export async function serviceState(db: Pick<Db, 'all'>, now: number): Promise<ServiceState> {
-  return stateOfService((await readNow(db, readServiceCounts(now)))!)
+  return stateOfService((await readNow(db, store.readServiceCounts(now)))!)
 }

@@ -29,16 +29,7 @@ import {
   readRequest,
   refusing,
 } from './authorize.ts'
-import {
-  askedAt,
-  consentOf,
-  forgetAsk,
-  giveConsent,
-  insertCode,
-  pruneAsks,
-  pruneCodes,
-  readConsent,
-} from './authorize-store.ts'
+import * as store from './authorize-store.ts'
 import { consentWith, covers, grantedTo, isTooOld } from './rules.ts'
 
 const codeTtlMs = 60 * second
@@ -181,7 +172,7 @@ export class Authorization {
 
   #askedAt(query: string): Promise<number> {
     const { db, clock } = this.#deps
-    return askedAt(db, digestOf(query), clock.now(), askTtlMs)
+    return store.askedAt(db, digestOf(query), clock.now(), askTtlMs)
   }
 
   async #mustConfirm({ client, prompt, scopes }: AuthorizeRequest, session: SessionAndPerson, query: string) {
@@ -190,7 +181,7 @@ export class Authorization {
     // The page that confirms also offers another account. Who has just signed in has chosen one.
     if (prompt.has('select_account') && (session.auth_at ?? 0) < (await this.#askedAt(query))) return true
     if (client.consent === 'never') return false
-    const consent = await consentOf(this.#deps.db, session.id, client.id)
+    const consent = await store.consentOf(this.#deps.db, session.id, client.id)
     return !covers(consent?.scope, scopes)
   }
 
@@ -213,7 +204,7 @@ export class Authorization {
       session: lockSession(sessionId),
       account: readAccount(session.role, personId),
       enabled: readEnabled(client.id),
-      consent: readConsent(personId, client.id),
+      consent: store.readConsent(personId, client.id),
     }
     const isIssued = await db.decide(
       decision(asks, ({ session, account, enabled, consent }) => {
@@ -221,14 +212,14 @@ export class Authorization {
         if (isOver || !enabled) return { result: false }
         const allowed = confirmed ? consentWith(consent?.scope, scopes) : null
         const writes = [
-          insertCode({
+          store.insertCode({
             ...issued,
             digest: digestOf(code),
             scope: scopes.join(' '),
             expiresAt: now + codeTtlMs,
           }),
-          forgetAsk(digestOf(query)),
-          ...(allowed === null ? [] : giveConsent({ ...of, scope: allowed, now }, consent, by)),
+          store.forgetAsk(digestOf(query)),
+          ...(allowed === null ? [] : store.giveConsent({ ...of, scope: allowed, now }, consent, by)),
         ]
         return { writes, result: true }
       }),
@@ -237,7 +228,7 @@ export class Authorization {
   }
 
   sweep(now: number): Statement[] {
-    return [pruneCodes(now - codeKeptMs), pruneAsks(now - askTtlMs)]
+    return [store.pruneCodes(now - codeKeptMs), store.pruneAsks(now - askTtlMs)]
   }
 
   #refuse(request: AuthorizeRequest, error: AnswerCode, description: string): Goal {

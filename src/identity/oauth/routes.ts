@@ -17,14 +17,7 @@ import {
   type Credentials,
   credentialsIn,
 } from './client-credentials.ts'
-import {
-  ClientTokenReply,
-  Introspection,
-  TokenForm,
-  TokenOfClientForm,
-  UserInfo,
-  UserInfoForm,
-} from './schemas.ts'
+import * as schemas from './schemas.ts'
 import type { Tokens } from './tokens.ts'
 
 export interface OAuthRoutesDeps {
@@ -71,8 +64,10 @@ const tokenEndpoint = (deps: OAuthRoutesDeps) =>
     summary: 'Tokens for a code, a refresh token or a service',
     description:
       'The token endpoint of RFC 6749, for clients. A client with a secret sends it in the Authorization header or in the form. A code works once, for 60 seconds; if it is used twice, the session that it started ends. Refresh tokens rotate as at POST /session/refresh. Without a client, it takes a refresh token of one’s own front end, as that call does.',
-    body: formBody(TokenForm),
-    reply: Type.Union([ClientTokenReply, TokenReply(deps.Profile, 'TokenReply')], { title: 'AnyTokenReply' }),
+    body: formBody(schemas.TokenForm),
+    reply: Type.Union([schemas.ClientTokenReply, TokenReply(deps.Profile, 'TokenReply')], {
+      title: 'AnyTokenReply',
+    }),
     answer: (call) => grant(deps, call),
   })
 
@@ -126,8 +121,8 @@ const tokenQuestions = (deps: OAuthRoutesDeps) => [
     summary: 'Whether a token is valid now (RFC 7662)',
     description:
       'For a client with a secret, and its own tokens; everything else is `{"active": false}`. Sees at once that a session has ended.',
-    body: formBody(TokenOfClientForm),
-    reply: Introspection,
+    body: formBody(schemas.TokenOfClientForm),
+    reply: schemas.Introspection,
     async answer(call) {
       const token = needed(call.body, 'token')
       const client = await clientOf(deps, call)
@@ -143,7 +138,7 @@ const tokenQuestions = (deps: OAuthRoutesDeps) => [
     id: 'revokeToken',
     summary: 'End the session of a token (RFC 7009)',
     description: 'Tokens that are unknown, or of another client, are ignored.',
-    body: formBody(TokenOfClientForm),
+    body: formBody(schemas.TokenOfClientForm),
     reply: Titled('Revoked', {}),
     async answer(call) {
       const token = needed(call.body, 'token')
@@ -164,7 +159,7 @@ function userinfo(tokens: Tokens) {
     summary: 'Who signed in (OpenID Connect Core §5.3)',
     description: '`sub`, and the claims of the scopes that the token has.',
     within: takeTokens,
-    reply: UserInfo,
+    reply: schemas.UserInfo,
   } as const
   const answer = ({ reply, caller }: Call<LiveSession>) => {
     reply.headers(neverStored)
@@ -176,7 +171,7 @@ function userinfo(tokens: Tokens) {
       ...shared,
       id: 'postUserInfo',
       consumes: [formMediaType],
-      body: Nullable(formBody(UserInfoForm)),
+      body: Nullable(formBody(schemas.UserInfoForm)),
       answer,
     }),
   ]

@@ -26,16 +26,7 @@ import { acrOf, amrOf, type Claims, claimsOf } from './claims.ts'
 import { type Redeemed, redemptionOf } from './rules.ts'
 import { type Introspection, UserInfo } from './schemas.ts'
 import { beyond, knownScopes } from './scopes.ts'
-import {
-  addServiceToken,
-  type CodeRow,
-  codeByDigest,
-  lockCode,
-  noteClientUsed,
-  pruneServiceTokens,
-  removeServiceToken,
-  useCode,
-} from './store.ts'
+import * as store from './store.ts'
 
 export interface TokensDeps {
   readonly db: Db
@@ -75,7 +66,11 @@ function refusalOf(redeemed: Exclude<Redeemed, 'due'>): OAuthError {
 }
 
 /** The client is told: it did not end it. */
-function endStarted({ person_id: personId, session_id: id }: CodeRow, now: number, by: By): Statement[] {
+function endStarted(
+  { person_id: personId, session_id: id }: store.CodeRow,
+  now: number,
+  by: By,
+): Statement[] {
   return id === null ? [] : endSessions({ id, personId }, 'reuse', now, by)
 }
 
@@ -90,7 +85,7 @@ export class Tokens {
   async redeem(client: Client, { code, redirectUri, verifier }: CodeRequest, by: By): Promise<ClientTokens> {
     const { db, clock, sessions } = this.#deps
     const digest = digestOf(code)
-    const row = isToken(code) ? await codeByDigest(db, digest) : undefined
+    const row = isToken(code) ? await store.codeByDigest(db, digest) : undefined
     if (row?.client_id !== client.id) throw codeRefused()
     const { scope, nonce, person_id: personId, parent_id: startedFrom, language } = row
     const verifierFits = fitsChallenge(row.code_challenge, verifier)
@@ -101,14 +96,14 @@ export class Tokens {
     const started = { id, clientId: client.id, personId, scope, startedFrom, language, offline, now }
     const { redeemed, session } = await db.decide(
       around(
-        { code: lockCode(digest) },
+        { code: store.lockCode(digest) },
         sessions.startingAtClient(started, by),
         ({ code }, start): Outcome<{ redeemed: Redeemed; session?: AtClient | null }> => {
           const redeemed = redemptionOf(code, redemption, now)
           if (redeemed === 'used') return { writes: endStarted(code!, now, by), result: { redeemed } }
           if (redeemed !== 'due') return { result: { redeemed } }
           const { writes = [], result: session } = start()
-          return { writes: [useCode(digest, id, now), ...writes], result: { redeemed, session } }
+          return { writes: [store.useCode(digest, id, now), ...writes], result: { redeemed, session } }
         },
       ),
     )
@@ -139,8 +134,8 @@ export class Tokens {
     const jti = newId()
     const now = clock.now()
     await db.tx([
-      addServiceToken({ id: jti, clientId: client.id, scope, expiresAt: now + accessTtlMs }),
-      ...noteClientUsed(client, now),
+      store.addServiceToken({ id: jti, clientId: client.id, scope, expiresAt: now + accessTtlMs }),
+      ...store.noteClientUsed(client, now),
     ])
     const token = { sub: client.id, jti, clientId: client.id, audience: issuer, scope }
     return bearer(await sessions.accessToken(token), scope)
@@ -194,18 +189,18 @@ export class Tokens {
     const claims = await sessions.verify(token)
     if (!claims) return sessions.signOut(token, by, client.id)
     if (claims.clientId !== client.id) return
-    if (claims.sid === null) return void (await db.tx([removeServiceToken(claims.jti, client.id)]))
+    if (claims.sid === null) return void (await db.tx([store.removeServiceToken(claims.jti, client.id)]))
     const session = await liveCaller(sessions, token)
     if (session && session.role !== 'service') await sessions.end(session, 'signed-out', by, client.id)
   }
 
   /** On its own: whoever changes a client locks it first, and then its sessions. */
   async #noteUsed(client: Client, now: number): Promise<void> {
-    await this.#deps.db.tx(noteClientUsed(client, now))
+    await this.#deps.db.tx(store.noteClientUsed(client, now))
   }
 
   sweep(now: number) {
-    return [pruneServiceTokens(now)]
+    return [store.pruneServiceTokens(now)]
   }
 
   async #reply(

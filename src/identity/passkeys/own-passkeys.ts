@@ -17,19 +17,7 @@ import { challengeTtlMs, newChallenge, readChallenge } from './challenges.ts'
 import { providerOf } from './providers.ts'
 import { additionTo, mustUsePasskey, passkeysMax, working } from './rules.ts'
 import type { AttestationCredential } from './schemas.ts'
-import {
-  deletePasskey,
-  insertPasskey,
-  type NewPasskey,
-  type Passkey,
-  passkeysOfPerson,
-  readCredential,
-  readPasskey,
-  readPasskeys,
-  readUsedChallenge,
-  renamePasskey,
-  useChallenge,
-} from './store.ts'
+import * as store from './store.ts'
 import { algorithms, challengeIn, type RelyingParty, verifyAttestation } from './webauthn.ts'
 
 const transportsMax = 10
@@ -70,7 +58,7 @@ export class OwnPasskeys {
     const { id: personId, session_id: sessionId } = session
     if (!methods[session.role].includes('passkey'))
       throw new AppError('forbidden', 'Passkeys are not used here.')
-    const [owner, own] = await Promise.all([personById(db, personId), passkeysOfPerson(db, personId)])
+    const [owner, own] = await Promise.all([personById(db, personId), store.passkeysOfPerson(db, personId)])
     if (!owner) throw new AppError('session-ended')
     if (own.some(({ rp_id }) => rp_id === this.#onlyFirstAt(session))) throw second()
     if (own.length >= passkeysMax) throw tooMany()
@@ -141,21 +129,21 @@ export class OwnPasskeys {
 
   #adding(
     session: LiveSession,
-    passkey: Omit<NewPasskey, 'user_handle' | 'email_key'>,
+    passkey: Omit<store.NewPasskey, 'user_handle' | 'email_key'>,
     digest: string,
     { by, told }: { by: By; told: readonly Statement[] },
   ): Decision<ReturnType<typeof additionTo>> {
     const { id: personId, role, session_id: sessionId } = session
     const { created_at: now } = passkey
-    const use = useChallenge({ digest, by: newId(), sessionId, now })
+    const use = store.useChallenge({ digest, by: newId(), sessionId, now })
     const event = { eventId: newId(), sessionId, now, by }
     const asks = {
       person: personLock(personId),
       account: readAccount(role, personId),
       current: lockSession(sessionId),
-      own: readPasskeys(personId),
-      taken: readCredential(passkey.credential_id),
-      used: readUsedChallenge(digest),
+      own: store.readPasskeys(personId),
+      taken: store.readCredential(passkey.credential_id),
+      used: store.readUsedChallenge(digest),
     }
     return decision(asks, ({ account, current, own, taken, used }) => {
       const state = {
@@ -171,7 +159,7 @@ export class OwnPasskeys {
       const { email_key } = account!
       const user_handle = this.#userHandle(personId, working(own, account!))
       return {
-        writes: [...writes, ...insertPasskey({ ...passkey, email_key, user_handle }, event), ...told],
+        writes: [...writes, ...store.insertPasskey({ ...passkey, email_key, user_handle }, event), ...told],
         result,
       }
     })
@@ -179,7 +167,9 @@ export class OwnPasskeys {
 
   async rename(personId: string, passkeyId: string, name: string) {
     const { db } = this.#deps
-    const [renamed] = isId(passkeyId) ? await renamePasskey(db, personId, passkeyId, nameFrom(name)) : []
+    const [renamed] = isId(passkeyId)
+      ? await store.renamePasskey(db, personId, passkeyId, nameFrom(name))
+      : []
     if (!renamed) throw missing()
     return (await passkeysOf(db, personId)).find((one) => one.passkeyId === passkeyId)!
   }
@@ -196,7 +186,7 @@ export class OwnPasskeys {
     const { db } = this.#deps
     const owner = await personById(db, personId)
     if (!owner) return 0
-    const own = await passkeysOfPerson(db, personId)
+    const own = await store.passkeysOfPerson(db, personId)
     const removal = { by, sessionId: null }
     await inTurn(
       db,
@@ -212,9 +202,9 @@ export class OwnPasskeys {
     const event = { eventId: newId(), sessionId, now: clock.now(), by }
     const about = { kind: 'passkey-removed', email, role, now: event.now } as const
     const told = tellOf(secrets, { ...about, ...(language && { language }) })
-    return decision({ person: personLock(id), passkey: readPasskey(passkeyId) }, ({ passkey }) =>
+    return decision({ person: personLock(id), passkey: store.readPasskey(passkeyId) }, ({ passkey }) =>
       passkey?.person_id === id
-        ? { writes: [...deletePasskey(passkey, event), ...told], result: true }
+        ? { writes: [...store.deletePasskey(passkey, event), ...told], result: true }
         : { result: false },
     )
   }
@@ -226,7 +216,7 @@ export class OwnPasskeys {
   }
 
   /** Stays the same for all passkeys of a person, also after a change of the secret. */
-  #userHandle(personId: string, own: readonly Passkey[]): string {
+  #userHandle(personId: string, own: readonly store.Passkey[]): string {
     return (
       own[0]?.user_handle ?? mac(this.#deps.secrets.current.passkey, 'user', personId).toString('base64url')
     )
@@ -235,7 +225,7 @@ export class OwnPasskeys {
 
 /** As the HTTP interface, the command line and exports show them. */
 export async function passkeysOf(db: Db, personId: string) {
-  return (await passkeysOfPerson(db, personId)).map((passkey) => ({
+  return (await store.passkeysOfPerson(db, personId)).map((passkey) => ({
     passkeyId: passkey.passkey_id,
     name: passkey.name,
     provider: providerOf(passkey.aaguid),

@@ -30,19 +30,7 @@ import {
 import { OwnPasskeys, type OwnPasskeysDeps, unusable } from './own-passkeys.ts'
 import { mustUsePasskey, verdictOn } from './rules.ts'
 import type { AssertionCredential } from './schemas.ts'
-import {
-  adminHasPasskey,
-  hasPasskey,
-  noteCloned,
-  notePasskeyUsed,
-  type Passkey,
-  passkeyByCredential,
-  pruneLostPasskeys,
-  pruneUsedChallenges,
-  readPasskey,
-  readUsedChallenge,
-  useChallenge,
-} from './store.ts'
+import * as store from './store.ts'
 import { type Asserted, challengeIn, verifyAssertion } from './webauthn.ts'
 
 export { passkeysOf } from './own-passkeys.ts'
@@ -67,7 +55,7 @@ export interface PasskeyAnswer {
 /** An answer that is verified. Whether the challenge was used before is not decided yet. */
 interface Proof extends Asserted {
   readonly challenge: ReadChallenge
-  readonly passkey: Passkey
+  readonly passkey: store.Passkey
   readonly owner: Person
 }
 
@@ -150,7 +138,7 @@ export class Passkeys {
   /** Checks all but whether the challenge was used before. */
   async #check(credential: Assertion, purpose: Purpose, now: number): Promise<Proof> {
     const { db, secrets, relyingParty } = this.#deps
-    const passkey = await passkeyByCredential(db, credential.id)
+    const passkey = await store.passkeyByCredential(db, credential.id)
     const given = challengeIn(credential)
     const challenge = given === null ? null : readChallenge(secrets.all, purpose, given, now)
     const asserted = await verifyAssertion(credential, given ?? '', passkey?.public_key, relyingParty)
@@ -175,18 +163,18 @@ export class Passkeys {
   ): Decision<Answered<T>> {
     const { passkey_id: passkeyId, person_id: personId } = passkey
     const answer = { personId, signCount, isFresh, repeatedBy }
-    const use = useChallenge({ digest, by: repeatedBy ?? newId(), sessionId, now })
+    const use = store.useChallenge({ digest, by: repeatedBy ?? newId(), sessionId, now })
     const cloned = { eventId: `cloned.${digest}`, sessionId: null, now, by: bySystem }
-    const asks = { used: readUsedChallenge(digest), current: readPasskey(passkeyId) }
+    const asks = { used: store.readUsedChallenge(digest), current: store.readPasskey(passkeyId) }
     return around<typeof asks, T | null, Answered<T>>(asks, effect, ({ used, current }, effect) => {
       const { result, writes = [] } = effect()
       const verdict = verdictOn({ used, passkey: current, canBeUsed: result !== null }, answer, now)
       if (verdict.is === 'repeated' || verdict.is === 'unusable') return { result: verdict }
       if (verdict.is === 'right') {
-        const noted = notePasskeyUsed({ passkeyId, signCount, backedUp, now })
+        const noted = store.notePasskeyUsed({ passkeyId, signCount, backedUp, now })
         return { writes: [use, ...writes, noted], result: { is: 'right', result: result! } }
       }
-      const found = verdict.is === 'cloned' ? [noteCloned(passkey, cloned)] : []
+      const found = verdict.is === 'cloned' ? [store.noteCloned(passkey, cloned)] : []
       return { writes: [use, ...found], result: { is: 'unusable' } }
     })
   }
@@ -202,7 +190,7 @@ export class Passkeys {
 
   async methodsOf({ id, role }: { id: string; role: Role }): Promise<('passkey' | 'code')[]> {
     const { db, staffMustUse, relyingParty } = this.#deps
-    const passkey = this.#isOpenTo(role) && (await hasPasskey(db, id, relyingParty.id))
+    const passkey = this.#isOpenTo(role) && (await store.hasPasskey(db, id, relyingParty.id))
     return [
       ...(passkey ? (['passkey'] as const) : []),
       ...(staffMustUse && role === 'staff' ? [] : (['code'] as const)),
@@ -211,7 +199,7 @@ export class Passkeys {
 
   /** Whether somebody can still change staff if all of them must use passkeys. */
   adminHasOne(): Promise<boolean> {
-    return adminHasPasskey(this.#deps.db, this.#deps.relyingParty.id)
+    return store.adminHasPasskey(this.#deps.db, this.#deps.relyingParty.id)
   }
 
   #isOpenTo(role: Role): boolean {
@@ -219,6 +207,6 @@ export class Passkeys {
   }
 
   sweep(now: number): Statement[] {
-    return [pruneUsedChallenges(now - usedKeptMs), pruneLostPasskeys()]
+    return [store.pruneUsedChallenges(now - usedKeptMs), store.pruneLostPasskeys()]
   }
 }

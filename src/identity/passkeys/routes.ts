@@ -8,17 +8,7 @@ import { operation } from '../session/operation.ts'
 import { PortalTokenReply, TokenReply } from '../session/schemas.ts'
 import { AnswerHeaders } from '../sign-in/schemas.ts'
 import type { Passkeys } from './passkeys.ts'
-import {
-  AddedPasskey,
-  NewPasskey,
-  PasskeyAnswer,
-  PasskeyChange,
-  PasskeyCreationOptions,
-  PasskeyEndpoints,
-  PasskeyEntry,
-  PasskeyList,
-  PasskeyRequestOptions,
-} from './schemas.ts'
+import * as schemas from './schemas.ts'
 
 export interface PasskeyRoutesDeps {
   readonly passkeys: Passkeys
@@ -44,7 +34,7 @@ const signingIn = ({ passkeys, validate, Profile, portal }: PasskeyRoutesDeps) =
     id: 'getPasskeyOptions',
     summary: 'A challenge to sign in with a passkey',
     description: 'The same for everybody: it looks nothing up and stores nothing.',
-    reply: PasskeyRequestOptions,
+    reply: schemas.PasskeyRequestOptions,
     answer: ({ sender }) => passkeys.signInOptions(sender),
   }),
 
@@ -57,7 +47,7 @@ const signingIn = ({ passkeys, validate, Profile, portal }: PasskeyRoutesDeps) =
     description:
       'Exchanges the answer of an authenticator for tokens. A challenge works once, within five minutes. With an Idempotency-Key, the same request can be retried for two minutes if its reply was lost.',
     headers: AnswerHeaders,
-    body: PasskeyAnswer,
+    body: schemas.PasskeyAnswer,
     reply: TokenReply(Profile, 'TokenReply'),
     refuses: ['passkey-unusable'],
     answer: async (call) => (await validate(answerIn(call), call.sender)).reply,
@@ -72,14 +62,14 @@ const signingIn = ({ passkeys, validate, Profile, portal }: PasskeyRoutesDeps) =
     description:
       'Like POST /passkey/validate, but the refresh token is in a cookie instead of the body. On a shared computer the cookie lasts until the browser is closed.',
     headers: AnswerHeaders,
-    body: PasskeyAnswer,
+    body: schemas.PasskeyAnswer,
     reply: PortalTokenReply(Profile, 'PortalTokenReply'),
     refuses: ['passkey-unusable'],
     answer: async (call) => portal.keep(call.reply, await validate(answerIn(call), call.sender)),
   }),
 ]
 
-function answerIn(call: Call<unknown, unknown, unknown, Static<typeof PasskeyAnswer>>) {
+function answerIn(call: Call<unknown, unknown, unknown, Static<typeof schemas.PasskeyAnswer>>) {
   const { body, device, idempotencyKey } = call
   return { credential: body.credential, device, idempotencyKey }
 }
@@ -93,7 +83,7 @@ const addingPasskeys = ({ own }: Passkeys) => [
     tag: 'passkey',
     id: 'listPasskeys',
     summary: 'My passkeys',
-    reply: PasskeyList,
+    reply: schemas.PasskeyList,
     answer: async ({ caller }) => ({ passkeys: await own.list(caller.id) }),
   }),
 
@@ -103,7 +93,7 @@ const addingPasskeys = ({ own }: Passkeys) => [
     id: 'getNewPasskeyOptions',
     summary: 'A challenge to add a passkey',
     description: 'Needs a proof of who I am at most 10 minutes old. An account can have ten passkeys.',
-    reply: PasskeyCreationOptions,
+    reply: schemas.PasskeyCreationOptions,
     refuses: ['conflict'],
     answer: ({ caller }) => own.addOptions(caller),
   }),
@@ -115,9 +105,9 @@ const addingPasskeys = ({ own }: Passkeys) => [
     summary: 'Add a passkey',
     description:
       'Needs a proof of who I am at most 10 minutes old. Without a name, the passkey is named after its provider or this device. I get a mail.',
-    body: NewPasskey,
+    body: schemas.NewPasskey,
     status: 201,
-    reply: AddedPasskey,
+    reply: schemas.AddedPasskey,
     refuses: ['passkey-unusable', 'conflict', 'passkey-exists'],
     answer: ({ caller, body: { credential, name }, by, language, device }) =>
       own.add(caller, { credential, name, device }, { by, language }),
@@ -133,8 +123,8 @@ const changingPasskeys = ({ own }: Passkeys) => [
     id: 'renamePasskey',
     summary: 'Rename a passkey',
     params,
-    body: PasskeyChange,
-    reply: PasskeyEntry,
+    body: schemas.PasskeyChange,
+    reply: schemas.PasskeyEntry,
     refuses: ['not-found'],
     answer: ({ caller, params, body }) => own.rename(caller.id, params.passkeyId, body.name),
   }),
@@ -157,7 +147,7 @@ const endpoints = (publicUrl: string) =>
     tag: 'passkey',
     id: 'getPasskeyEndpoints',
     summary: 'Where people manage their passkeys, for password managers',
-    reply: PasskeyEndpoints,
+    reply: schemas.PasskeyEndpoints,
     answer({ reply }) {
       reply.header('Cache-Control', 'public, max-age=300')
       return { enroll: `${publicUrl}/#/passkeys`, manage: `${publicUrl}/#/passkeys` }

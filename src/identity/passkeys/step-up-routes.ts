@@ -5,13 +5,7 @@ import { timestamp } from '../../platform/lib/clock.ts'
 import { operation } from '../session/operation.ts'
 import { CodeSent } from '../sign-in/schemas.ts'
 import type { Passkeys } from './passkeys.ts'
-import {
-  PasskeyAnswer,
-  PasskeyRequestOptions,
-  SteppedUp,
-  StepUpCodeAnswer,
-  StepUpCodeRequest,
-} from './schemas.ts'
+import * as schemas from './schemas.ts'
 import type { StepUpByCode } from './step-up.ts'
 
 export const stepUpByPasskeyRoutes = (passkeys: Passkeys) => [
@@ -21,7 +15,7 @@ export const stepUpByPasskeyRoutes = (passkeys: Passkeys) => [
     tag: 'session',
     id: 'getStepUpOptions',
     summary: 'A challenge to prove with a passkey who I am',
-    reply: PasskeyRequestOptions,
+    reply: schemas.PasskeyRequestOptions,
     answer: ({ caller }) => passkeys.stepUpOptions(caller),
   }),
 
@@ -33,8 +27,8 @@ export const stepUpByPasskeyRoutes = (passkeys: Passkeys) => [
     summary: 'Prove with a passkey who I am',
     description:
       'Renews the proof that actions ask for which are hard to undo, in the same session. The passkey must be one of mine.',
-    body: PasskeyAnswer,
-    reply: SteppedUp,
+    body: schemas.PasskeyAnswer,
+    reply: schemas.SteppedUp,
     refuses: ['passkey-unusable'],
     answer: async ({ caller, body, by }) => ({
       authenticatedAt: timestamp(await passkeys.stepUp(caller, body.credential, by)),
@@ -49,7 +43,7 @@ export const stepUpByCodeRoutes = (byCode: StepUpByCode, portal: PortalCookie) =
     id: 'sendStepUpCode',
     summary: 'Ask for a code to prove who I am',
     description: `Mails a code to my address; with \`sessionId\`, the same code again. It counts as a code for that address. The language of the mail follows Accept-Language: ${languageNames}.`,
-    body: Nullable(StepUpCodeRequest),
+    body: Nullable(schemas.StepUpCodeRequest),
     status: 202,
     reply: CodeSent,
     refuses: ['otp-unusable'],
@@ -67,8 +61,8 @@ export const stepUpByCodeRoutes = (byCode: StepUpByCode, portal: PortalCookie) =
     id: 'validateStepUpCode',
     summary: 'Prove with a code who I am',
     description: 'Renews the proof in the same session. Wrong codes are handled as in validate-otp.',
-    body: StepUpCodeAnswer,
-    reply: SteppedUp,
+    body: schemas.StepUpCodeAnswer,
+    reply: schemas.SteppedUp,
     refuses: ['otp-incorrect', 'otp-unusable'],
     answer: async ({ caller, body: { otp_code: code, sessionId }, by, sender }) => ({
       authenticatedAt: timestamp(await byCode.validate(caller, { code, sessionId }, sender, by)),

@@ -3,14 +3,7 @@ import { staffChange } from '../../platform/http/access.ts'
 import { Id, Limit, limitFrom } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import { operation } from '../session/operation.ts'
-import {
-  NewProvider,
-  ProviderChange,
-  ProviderEntry,
-  ProviderList,
-  ProviderTest,
-  SchoolRefusals,
-} from './schemas.ts'
+import * as schemas from './schemas.ts'
 import type { Providers, SchoolAccounts } from './school-account.ts'
 
 const params = Type.Object({ providerId: Id('The provider.') })
@@ -40,7 +33,7 @@ const refusedSignIns = ({ refusals }: Pick<SchoolAccounts, 'refusals'>) =>
       ),
       limit: Limit,
     }),
-    reply: SchoolRefusals,
+    reply: schemas.SchoolRefusals,
     answer: async ({ query: { q = '', limit } }) => ({ refusals: await refusals.find(q, limitFrom(limit)) }),
   })
 
@@ -49,7 +42,7 @@ const managing = (providers: Providers) => [
     ...reading,
     id: 'listStaffProviders',
     summary: 'All providers of school accounts',
-    reply: ProviderList,
+    reply: schemas.ProviderList,
     answer: async () => ({ providers: await providers.list() }),
   }),
 
@@ -58,9 +51,9 @@ const managing = (providers: Providers) => [
     id: 'addProvider',
     summary: 'Add a provider',
     description: 'Like every change here, this needs a sign-in at most 30 minutes old.',
-    body: NewProvider,
+    body: schemas.NewProvider,
     status: 201,
-    reply: ProviderEntry,
+    reply: schemas.ProviderEntry,
     refuses: ['conflict'],
     answer: ({ body, by }) => providers.add(body, by),
   }),
@@ -71,8 +64,8 @@ const managing = (providers: Providers) => [
     summary: 'Change, disable or enable a provider',
     description: 'A disabled provider signs nobody in. Sessions and links stay.',
     params,
-    body: ProviderChange,
-    reply: ProviderEntry,
+    body: schemas.ProviderChange,
+    reply: schemas.ProviderEntry,
     refuses: ['not-found'],
     answer: ({ params, body, by }) => providers.change(params.providerId, body, by),
   }),
@@ -93,7 +86,7 @@ const managing = (providers: Providers) => [
     description:
       'Fetches its metadata and keys, opens its form, and offers it a code that cannot work, to see whether it knows our credentials. Changes nothing.',
     params,
-    reply: ProviderTest,
+    reply: schemas.ProviderTest,
     refuses: ['not-found'],
     answer: ({ params }) => providers.test(params.providerId),
   }),

@@ -20,21 +20,7 @@ import {
   wrong,
 } from './provider-fields.ts'
 import { providersMax, type TrustProblem, trustProblem } from './rules.ts'
-import {
-  allProviders,
-  countProviders,
-  deleteProvider,
-  insertProvider,
-  lockProvider,
-  lockProviders,
-  type ProviderRow,
-  providerById,
-  resealProvider,
-  updateProvider,
-  type WatchedProvider,
-  watchedProvider,
-  watchedProviders,
-} from './store.ts'
+import * as store from './store.ts'
 
 /** A provider that people can sign in with. */
 export interface Provider extends OpenIdClient {
@@ -62,13 +48,13 @@ export class Providers {
   }
 
   async list() {
-    return (await watchedProviders(this.#deps.db)).map((row) => this.#view(row))
+    return (await store.watchedProviders(this.#deps.db)).map((row) => this.#view(row))
   }
 
   /** For the buttons of front ends: those that are enabled, with the roles they are open to. */
   async buttons() {
     const { methods } = this.#deps
-    return (await allProviders(this.#deps.db))
+    return (await store.allProviders(this.#deps.db))
       .filter(({ disabled_at }) => disabled_at === null)
       .map(({ id, name, roles }) => ({
         providerId: id,
@@ -95,10 +81,10 @@ export class Providers {
       ...columnsOf(given, (secret) => seal(secrets, id, secret)),
       created_at: clock.now(),
       disabled_at: null,
-    } as ProviderRow
+    } as store.ProviderRow
     refuseTrust(trustProblem(row))
-    const adding = decision({ all: lockProviders(), count: countProviders() }, ({ count }) =>
-      count!.n < providersMax ? { writes: insertProvider(row, by), result: true } : { result: false },
+    const adding = decision({ all: store.lockProviders(), count: store.countProviders() }, ({ count }) =>
+      count!.n < providersMax ? { writes: store.insertProvider(row, by), result: true } : { result: false },
     )
     if (!(await db.decide(adding)))
       throw new AppError('conflict', `There are already ${providersMax} providers; remove one first.`)
@@ -113,7 +99,7 @@ export class Providers {
     const columns = columnsOf(fields, (secret) => seal(secrets, id, secret))
     const event = { eventId: newId(), now, by }
     const changing = decision(
-      { before: lockProvider(id) },
+      { before: store.lockProvider(id) },
       ({ before }): Outcome<{ problem: TrustProblem | null } | undefined> => {
         if (!before) return { result: undefined }
         const disabled = enabled !== undefined && {
@@ -121,7 +107,7 @@ export class Providers {
         }
         const row = { ...before, ...columns, ...disabled }
         const problem = trustProblem(row)
-        return { writes: problem ? [] : updateProvider(row, event), result: { problem } }
+        return { writes: problem ? [] : store.updateProvider(row, event), result: { problem } }
       },
     )
     refuseTrust(found(await db.decide(changing)).problem)
@@ -132,8 +118,8 @@ export class Providers {
   async remove(id: string, by: By): Promise<void> {
     const { db, clock, openId } = this.#deps
     const event = { eventId: newId(), now: clock.now(), by }
-    const removing = decision({ row: lockProvider(isId(id) ? id : '') }, ({ row }) => ({
-      writes: row ? deleteProvider(id, event) : [],
+    const removing = decision({ row: store.lockProvider(isId(id) ? id : '') }, ({ row }) => ({
+      writes: row ? store.deleteProvider(id, event) : [],
       result: row,
     }))
     found(await db.decide(removing))
@@ -141,12 +127,12 @@ export class Providers {
   }
 
   async show(id: string) {
-    return this.#view(found(isId(id) ? await watchedProvider(this.#deps.db, id) : undefined))
+    return this.#view(found(isId(id) ? await store.watchedProvider(this.#deps.db, id) : undefined))
   }
 
   /** One that is enabled; undefined for any other. */
   async open(id: string): Promise<Provider | undefined> {
-    const row = isId(id) ? await providerById(this.#deps.db, id) : undefined
+    const row = isId(id) ? await store.providerById(this.#deps.db, id) : undefined
     return row && row.disabled_at === null ? this.#provider(row) : undefined
   }
 
@@ -199,16 +185,16 @@ export class Providers {
   async reseal(): Promise<void> {
     const { db, secrets } = this.#deps
     if (secrets.all.length === 1) return
-    const rows = await allProviders(db)
+    const rows = await store.allProviders(db)
     await db.tx(
       rows.flatMap((row) => {
         const opened = unseal(secrets, row.id, row.sealed)
-        return opened?.outdated ? [resealProvider(row, seal(secrets, row.id, opened.text))] : []
+        return opened?.outdated ? [store.resealProvider(row, seal(secrets, row.id, opened.text))] : []
       }),
     )
   }
 
-  #provider(row: ProviderRow): Provider | undefined {
+  #provider(row: store.ProviderRow): Provider | undefined {
     const opened = unseal(this.#deps.secrets, row.id, row.sealed)
     if (!opened) return undefined
     const { id, name, issuer } = row
@@ -225,11 +211,11 @@ export class Providers {
     }
   }
 
-  async #row(id: string): Promise<ProviderRow> {
-    return found(isId(id) ? await providerById(this.#deps.db, id) : undefined)
+  async #row(id: string): Promise<store.ProviderRow> {
+    return found(isId(id) ? await store.providerById(this.#deps.db, id) : undefined)
   }
 
-  #view(row: WatchedProvider) {
+  #view(row: store.WatchedProvider) {
     return {
       providerId: row.id,
       ...fieldsOf(row),
@@ -261,7 +247,7 @@ function refuseTrust(problem: TrustProblem | null): void {
 
 export const redirectUriOf = (publicUrl: string) => `${publicUrl}/sign-in/school/callback`
 
-function rulesOf(row: ProviderRow): ClaimRules {
+function rulesOf(row: store.ProviderRow): ClaimRules {
   return {
     kind: row.kind,
     domains: listIn(row.domains),
@@ -274,7 +260,7 @@ function rulesOf(row: ProviderRow): ClaimRules {
 }
 
 /** As admins give them. */
-function fieldsOf(row: ProviderRow) {
+function fieldsOf(row: store.ProviderRow) {
   return {
     name: row.name,
     clientId: row.client_id,

@@ -8,15 +8,7 @@ import { Id } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import { type SchoolRole, schoolRoles } from '../../roles.ts'
 import { operation } from '../session/operation.ts'
-import {
-  LoggedOut,
-  LogoutForm,
-  NewSchoolLink,
-  ProviderButtons,
-  SchoolLinks,
-  SchoolSignIn,
-  SchoolSignInStarted,
-} from './schemas.ts'
+import * as schemas from './schemas.ts'
 import type { Outcome, Providers, SchoolAccounts } from './school-account.ts'
 
 export interface SchoolAccountRoutesDeps {
@@ -41,7 +33,7 @@ const providerButtons = (providers: Providers) =>
     tag: 'school account',
     id: 'listProviders',
     summary: 'Providers of school accounts, for buttons',
-    reply: ProviderButtons,
+    reply: schemas.ProviderButtons,
     async answer({ reply }) {
       reply.header('Cache-Control', 'no-cache')
       return { providers: await providers.buttons() }
@@ -59,8 +51,8 @@ const signingIn = (role: SchoolRole, { accounts, portal }: SchoolAccountRoutesDe
     description:
       'Send the browser to `location`. A sealed cookie keeps the sign-in for ten minutes; nothing else is stored. The browser comes back signed in, or to a page that says it was refused.',
     params: Type.Object({ providerId: Id('From GET /providers.') }),
-    body: SchoolSignIn,
-    reply: SchoolSignInStarted,
+    body: schemas.SchoolSignIn,
+    reply: schemas.SchoolSignInStarted,
     refuses: ['not-found'],
     async answer({ request, reply, params: { providerId }, body, sender }) {
       const { return: returnTo, prompt } = body
@@ -113,7 +105,7 @@ const ownLinks = ({ accounts, portal }: SchoolAccountRoutesDeps) => [
     tag: 'school account',
     id: 'listSchoolLinks',
     summary: 'My school accounts',
-    reply: SchoolLinks,
+    reply: schemas.SchoolLinks,
     answer: async ({ caller }) => ({ links: await accounts.links(caller.id) }),
   }),
 
@@ -123,8 +115,8 @@ const ownLinks = ({ accounts, portal }: SchoolAccountRoutesDeps) => [
     summary: 'Connect my school account',
     description:
       'Send the browser to `location`, which needs the cookie of this reply. Needs a proof of who I am at most 10 minutes old. For staff it is the only way to be able to sign in with a school account.',
-    body: NewSchoolLink,
-    reply: SchoolSignInStarted,
+    body: schemas.NewSchoolLink,
+    reply: schemas.SchoolSignInStarted,
     refuses: ['not-found', 'conflict'],
     async answer({ request, reply, caller, body: { providerId, return: returnTo, prompt } }) {
       const otherAccount = prompt === 'select_account'
@@ -157,8 +149,8 @@ const loggingOut = (accounts: SchoolAccounts) =>
     within: takeLogoutForms,
     consumes: [formMediaType],
     params,
-    body: LogoutForm,
-    reply: LoggedOut,
+    body: schemas.LogoutForm,
+    reply: schemas.LoggedOut,
     async answer({ reply, params, body, sender }) {
       reply.header('Cache-Control', 'no-store')
       await accounts.logout(params.providerId, body.logout_token, sender)

@@ -33,26 +33,7 @@ import type { Provider, Providers } from './providers.ts'
 import { Refusals, RefusedPerson } from './refusals.ts'
 import { parametersFor, returnFrom } from './request.ts'
 import { connectionRefusal, entryOf, type Match, matchOf, type Refusal } from './rules.ts'
-import {
-  adminHasLink,
-  deleteLink,
-  hasProvider,
-  insertLink,
-  insertSchoolSession,
-  linkBySubject,
-  linksOfPerson,
-  noteLinkUsed,
-  numberOfStudent,
-  pruneSchoolSessions,
-  readHolder,
-  readLinks,
-  readOpenProvider,
-  readOwnLink,
-  type SchoolSession,
-  type SubjectKey,
-  sessionsAt,
-  studentsByNumber,
-} from './store.ts'
+import * as store from './store.ts'
 
 export { guardedFetch } from './guarded-fetch.ts'
 export { OpenId } from './openid.ts'
@@ -125,7 +106,7 @@ export class SchoolAccounts {
     const linkFor = { sessionId: session.session_id, personId: session.id }
     const role = schoolRoles.find((one) => one === session.role)
     if (!role) throw new AppError('forbidden', 'Veterinarians sign in with a code or a passkey.')
-    if (await readNow(db, readOwnLink(session.id, request.providerId)))
+    if (await readNow(db, store.readOwnLink(session.id, request.providerId)))
       throw new AppError('conflict', 'An account of this provider is already connected; disconnect it first.')
     return this.#begin(role, request, { linkFor, caller: null })
   }
@@ -216,7 +197,7 @@ export class SchoolAccounts {
   }
 
   async #signIn(
-    key: SubjectKey,
+    key: store.SubjectKey,
     { asserted, answered }: { asserted: Asserted; answered: Answered },
     device: string,
     caller: Caller,
@@ -241,8 +222,8 @@ export class SchoolAccounts {
   /** Starts the session, and makes the link with the first. */
   #entering(
     match: Match,
-    key: SubjectKey,
-    entry: { at: SchoolSession; now: number; by: By },
+    key: store.SubjectKey,
+    entry: { at: store.SchoolSession; now: number; by: By },
     starting: Decision<Person | null>,
   ): Decision<Person | Refusal> {
     const { at, now, by } = entry
@@ -250,9 +231,9 @@ export class SchoolAccounts {
     const { sessionId } = at
     const link = { ...key, linkId: newIdAt(now), personId, sessionId, now }
     const asks = {
-      holder: readHolder(personId, key.role),
-      links: readLinks(key, personId),
-      open: readOpenProvider(key.providerId),
+      holder: store.readHolder(personId, key.role),
+      links: store.readLinks(key, personId),
+      open: store.readOpenProvider(key.providerId),
     }
     return around<typeof asks, Person | null, Person | Refusal>(
       asks,
@@ -263,24 +244,27 @@ export class SchoolAccounts {
         const { result: owner, writes = [] } = start()
         // They have another address than a moment ago.
         if (!owner) return { result: { is: 'refused', reason: 'outdated-link', personId } }
-        const linking = verdict.is === 'new' ? insertLink(link, holder!, by) : []
+        const linking = verdict.is === 'new' ? store.insertLink(link, holder!, by) : []
         const linkId = verdict.is === 'new' ? link.linkId : verdict.linkId
-        const noted = [insertSchoolSession(at), noteLinkUsed(linkId, holder!, now)]
+        const noted = [store.insertSchoolSession(at), store.noteLinkUsed(linkId, holder!, now)]
         return { writes: [...linking, ...writes, ...noted], result: owner }
       },
     )
   }
 
   /** By the link, then by the claims. */
-  async #match(key: SubjectKey, asserted: Asserted): Promise<Match> {
+  async #match(key: store.SubjectKey, asserted: Asserted): Promise<Match> {
     const { db } = this.#deps
     const { role, providerId } = key
-    const [link, named] = await Promise.all([linkBySubject(db, key), this.#named(asserted, role)])
+    const [link, named] = await Promise.all([store.linkBySubject(db, key), this.#named(asserted, role)])
     const id = link?.person_id ?? (named.length === 1 ? named[0] : undefined)
     const person = id === undefined ? undefined : await personById(db, id)
     const [numberOnRoster, other] =
       person && !link
-        ? await Promise.all([numberOfStudent(db, person.id), readNow(db, readOwnLink(person.id, providerId))])
+        ? await Promise.all([
+            store.numberOfStudent(db, person.id),
+            readNow(db, store.readOwnLink(person.id, providerId)),
+          ])
         : [null, undefined]
     const hasOtherLink = other !== undefined
     const match = matchOf({ role, link, named, person, numberOnRoster, hasOtherLink }, asserted)
@@ -292,14 +276,14 @@ export class SchoolAccounts {
   async #named({ number, address }: Asserted, role: SchoolRole): Promise<string[]> {
     const { db, roles } = this.#deps
     const [byNumber, byAddress] = await Promise.all([
-      number === '' || role !== 'student' ? [] : studentsByNumber(db, number),
+      number === '' || role !== 'student' ? [] : store.studentsByNumber(db, number),
       address === null ? undefined : roles[role].findAccount(address),
     ])
     return [...new Set([...byNumber, ...(byAddress ? [byAddress.id] : [])])]
   }
 
   async #link(
-    key: SubjectKey,
+    key: store.SubjectKey,
     asserted: Asserted,
     { sessionId, personId }: NonNullable<InProgress['linkFor']>,
     caller: Caller,
@@ -312,9 +296,9 @@ export class SchoolAccounts {
     const asks = {
       person: personLock(personId),
       session: lockSession(sessionId),
-      holder: readHolder(personId, role),
-      links: readLinks(key, personId),
-      open: readOpenProvider(providerId),
+      holder: store.readHolder(personId, role),
+      links: store.readLinks(key, personId),
+      open: store.readOpenProvider(providerId),
     }
     const refusal = await db.decide(
       decision(asks, ({ session, holder, links, open }) => {
@@ -322,7 +306,7 @@ export class SchoolAccounts {
         const refusal = connectionRefusal(state, personId, named)
         return refusal
           ? { result: refusal }
-          : { writes: insertLink(link, holder!, bySelf(caller)), result: null }
+          : { writes: store.insertLink(link, holder!, bySelf(caller)), result: null }
       }),
     )
     if (refusal) throw errorOf(refusal)
@@ -336,9 +320,9 @@ export class SchoolAccounts {
   async unlink(personId: string, providerId: string, by: By, sessionId: string | null): Promise<void> {
     const { db, clock } = this.#deps
     const event = { eventId: newId(), now: clock.now(), by }
-    const asks = { person: personLock(personId), link: readOwnLink(personId, providerId) }
+    const asks = { person: personLock(personId), link: store.readOwnLink(personId, providerId) }
     const removing = decision(asks, ({ link }) =>
-      link ? { writes: deleteLink(link, sessionId, event), result: true } : { result: false },
+      link ? { writes: store.deleteLink(link, sessionId, event), result: true } : { result: false },
     )
     if (!isId(providerId) || !(await db.decide(removing)))
       throw new AppError('not-found', 'No account of this provider is connected.')
@@ -354,7 +338,7 @@ export class SchoolAccounts {
       throw invalidField({ pointer: '#/logout_token', detail: 'is not a logout token of this provider' })
     const { sub, sid, issuedAt } = named
     // A token that names only a person must not end sessions that began after it.
-    const ended = await sessionsAt(db, { providerId, sub, sid, before: issuedAt + 1_000 })
+    const ended = await store.sessionsAt(db, { providerId, sub, sid, before: issuedAt + 1_000 })
     for (const session of ended) await sessions.end(session, 'signed-out', bySystem)
   }
 
@@ -369,16 +353,16 @@ export class SchoolAccounts {
   }
 
   sweep(now: number): Statement[] {
-    return [pruneSchoolSessions(), ...this.refusals.sweep(now)]
+    return [store.pruneSchoolSessions(), ...this.refusals.sweep(now)]
   }
 
   /** Whether an admin can sign in with a school account. */
   adminHasLink(): Promise<boolean> {
-    return adminHasLink(this.#deps.db)
+    return store.adminHasLink(this.#deps.db)
   }
 
   hasProvider(role: SchoolRole): Promise<boolean> {
-    return hasProvider(this.#deps.db, role)
+    return store.hasProvider(this.#deps.db, role)
   }
 
   #isOpenTo(role: SchoolRole): boolean {
@@ -407,7 +391,7 @@ const errorOf = ({ reason, personId }: Refusal) =>
 
 /** As the HTTP interface, the command line and exports show them. */
 export async function linksOf(db: Db, personId: string) {
-  return (await linksOfPerson(db, personId)).map((link) => ({
+  return (await store.linksOfPerson(db, personId)).map((link) => ({
     providerId: link.provider_id,
     name: link.name,
     createdAt: timestamp(link.created_at),

@@ -14,27 +14,8 @@ import { type By, bySystem } from '../../platform/lib/by.ts'
 import { type Clock, day, minute, second, timestamp } from '../../platform/lib/clock.ts'
 import { seal, unseal } from '../../platform/lib/seal.ts'
 import type { Secrets } from '../../platform/lib/secret.ts'
-import {
-  type Algorithm,
-  algorithms,
-  importSigningKey,
-  importVerifyingKey,
-  newKeyPair,
-  type PublicJwk,
-  type SigningKey,
-  type VerifyingKey,
-} from './jwt.ts'
-import {
-  addSigningKey,
-  dropSigningKeys,
-  insertKey,
-  lockKeys,
-  readKeys,
-  resealSigningKey,
-  revokeSigningKey,
-  type SigningKeyRow,
-  signingKeys,
-} from './key-store.ts'
+import * as jwt from './jwt.ts'
+import * as store from './key-store.ts'
 import { canRevoke, isNext, numberAfter } from './rules.ts'
 
 const rotateEveryMs = 90 * day
@@ -55,10 +36,10 @@ function noUsableKey(): AppError {
 }
 
 interface Key {
-  readonly alg: Algorithm
+  readonly alg: jwt.Algorithm
   readonly kid: string
-  readonly publicJwk: PublicJwk
-  readonly verifies: VerifyingKey
+  readonly publicJwk: jwt.PublicJwk
+  readonly verifies: jwt.VerifyingKey
   readonly signs: KeyObject
   readonly createdAt: number
   readonly signsFrom: number
@@ -67,7 +48,7 @@ interface Key {
 export class SigningKeys {
   #keys: Key[] = []
   /** All keys in the store, including those that the secrets cannot decrypt. */
-  #rows: readonly Pick<SigningKeyRow, 'alg' | 'kid' | 'number'>[] = []
+  #rows: readonly Pick<store.SigningKeyRow, 'alg' | 'kid' | 'number'>[] = []
   #loadedAt = Number.NEGATIVE_INFINITY
   #loading: Promise<void> | null = null
   #failure: { readonly error: unknown; readonly at: number } | null = null
@@ -98,17 +79,20 @@ export class SigningKeys {
    * do this at once, one key is added; the others return false. The very first key replaces none, so it is not an event.
    */
   rotate(by: By, { signsIn }: { signsIn: number } = { signsIn: publishedBeforeMs }): Promise<boolean> {
-    const used = algorithms.filter((alg) => alg === 'ES256' || this.#numberOf(alg) > 0)
+    const used = jwt.algorithms.filter((alg) => alg === 'ES256' || this.#numberOf(alg) > 0)
     return this.#add(used, by, signsIn)
   }
 
-  async #add(algs: readonly Algorithm[], by: By, signsIn: number): Promise<boolean> {
+  async #add(algs: readonly jwt.Algorithm[], by: By, signsIn: number): Promise<boolean> {
     const keys = await Promise.all(algs.map((alg) => this.#newKey(alg, signsIn)))
-    const locks = Object.fromEntries(algs.map((alg) => [alg, lockKeys(alg)]))
+    const locks = Object.fromEntries(algs.map((alg) => [alg, store.lockKeys(alg)]))
     const isAdded = await this.#db.decide(
       decision(locks, (rows) => {
         const next = keys.filter((key) => isNext(rows[key.alg]!, key))
-        return { writes: next.flatMap((key) => addSigningKey(key, by)), result: next.includes(keys[0]!) }
+        return {
+          writes: next.flatMap((key) => store.addSigningKey(key, by)),
+          result: next.includes(keys[0]!),
+        }
       }),
     )
     await this.#load()
@@ -130,11 +114,11 @@ export class SigningKeys {
       const replacement = current === kid ? await this.#newKey(alg, 0) : null
       const signer = replacement?.kid ?? current
       const isRevoked = await this.#db.decide(
-        decision({ keys: lockKeys(alg) }, ({ keys }) => {
+        decision({ keys: store.lockKeys(alg) }, ({ keys }) => {
           if (!canRevoke(keys, { kid, signer, replacement })) return { result: false }
           const revocation = { alg, kid, replacement: replacement?.kid ?? null }
-          const added = replacement ? [insertKey(replacement)] : []
-          return { writes: [...added, ...revokeSigningKey(revocation, now, by)], result: true }
+          const added = replacement ? [store.insertKey(replacement)] : []
+          return { writes: [...added, ...store.revokeSigningKey(revocation, now, by)], result: true }
         }),
       )
       if (!isRevoked) continue // Another process changed the keys at the same time.
@@ -150,17 +134,17 @@ export class SigningKeys {
     return this.#replaceAll('ES256', by)
   }
 
-  async #replaceAll(alg: Algorithm, by: By): Promise<string> {
+  async #replaceAll(alg: jwt.Algorithm, by: By): Promise<string> {
     const now = this.#clock.now()
     const replacement = await this.#newKey(alg, 0)
     const { kid: signer } = replacement
     await this.#db.decide(
-      decision({ locked: lockKeys(alg), keys: readKeys(alg) }, ({ keys }) => {
+      decision({ locked: store.lockKeys(alg), keys: store.readKeys(alg) }, ({ keys }) => {
         const number = numberAfter(keys)
         const revoked = keys.flatMap(({ kid }, i) =>
-          revokeSigningKey({ alg, kid, replacement: i === 0 ? signer : null }, now, by),
+          store.revokeSigningKey({ alg, kid, replacement: i === 0 ? signer : null }, now, by),
         )
-        return { writes: [insertKey({ ...replacement, number }), ...revoked], result: null }
+        return { writes: [store.insertKey({ ...replacement, number }), ...revoked], result: null }
       }),
     )
     await this.#load()
@@ -170,10 +154,10 @@ export class SigningKeys {
   /** Reseals everything that is sealed under the previous secret. */
   async reseal(): Promise<void> {
     if (this.#secrets.all.length === 1) return
-    const rows = await signingKeys(this.#db)
+    const rows = await store.signingKeys(this.#db)
     const outdated = rows.flatMap((row) => {
       const opened = unseal(this.#secrets, row.kid, row.sealed)
-      return opened?.outdated ? [resealSigningKey(row, seal(this.#secrets, row.kid, opened.text))] : []
+      return opened?.outdated ? [store.resealSigningKey(row, seal(this.#secrets, row.kid, opened.text))] : []
     })
     await this.#db.tx(outdated)
   }
@@ -197,7 +181,7 @@ export class SigningKeys {
     const now = this.#clock.now()
     await this.#load()
     if (this.#numberOf('RS256') === 0) await this.#add(['RS256'], bySystem, 0)
-    const outdated = algorithms.filter((alg) => {
+    const outdated = jwt.algorithms.filter((alg) => {
       const newest = this.#of(alg).at(-1)
       return newest && now - newest.createdAt >= rotateEveryMs
     })
@@ -207,12 +191,12 @@ export class SigningKeys {
       return signsFrom < signer.signsFrom && now - signer.signsFrom > this.#tokenTtlMs + minute
     })
     if (gone.length > 0) {
-      await dropSigningKeys(this.#db, gone)
+      await store.dropSigningKeys(this.#db, gone)
       await this.#load()
     }
   }
 
-  async signer(alg: Algorithm = 'ES256'): Promise<SigningKey> {
+  async signer(alg: jwt.Algorithm = 'ES256'): Promise<jwt.SigningKey> {
     await this.#reload(trustedMs)
     if (alg !== 'ES256' && this.#numberOf(alg) === 0) await this.#add([alg], bySystem, 0)
     const { kid, signs } = this.#signer(alg, this.#clock.now())
@@ -220,7 +204,7 @@ export class SigningKeys {
   }
 
   /** Another process may have created the key, so an unknown one triggers a reload, but not too often. */
-  async verifier(kid: string): Promise<VerifyingKey | undefined> {
+  async verifier(kid: string): Promise<jwt.VerifyingKey | undefined> {
     await this.#reload(trustedMs)
     const found = this.#keys.find((key) => key.kid === kid)
     if (found) return found.verifies
@@ -231,16 +215,16 @@ export class SigningKeys {
     return made?.verifies
   }
 
-  async publicKeys(): Promise<PublicJwk[]> {
+  async publicKeys(): Promise<jwt.PublicJwk[]> {
     await this.#reload(reloadPauseMs)
     return this.#keys.map((key) => key.publicJwk)
   }
 
   /** Read before anything is awaited, so that the number belongs to the keys that the caller has seen. */
-  async #newKey(alg: Algorithm, signsIn: number): Promise<SigningKeyRow> {
+  async #newKey(alg: jwt.Algorithm, signsIn: number): Promise<store.SigningKeyRow> {
     const now = this.#clock.now()
     const number = this.#numberOf(alg) + 1
-    const { kid, privateJwk, publicJwk } = await newKeyPair(alg)
+    const { kid, privateJwk, publicJwk } = await jwt.newKeyPair(alg)
     return {
       alg,
       kid,
@@ -253,15 +237,15 @@ export class SigningKeys {
   }
 
   /** Of the newest key; 0 if there is none. */
-  #numberOf(alg: Algorithm): number {
+  #numberOf(alg: jwt.Algorithm): number {
     return this.#rows.findLast((row) => row.alg === alg)?.number ?? 0
   }
 
-  #of(alg: Algorithm): Key[] {
+  #of(alg: jwt.Algorithm): Key[] {
     return this.#keys.filter((key) => key.alg === alg)
   }
 
-  #signer(alg: Algorithm, now: number): Key {
+  #signer(alg: jwt.Algorithm, now: number): Key {
     const keys = this.#of(alg)
     const key = keys.findLast((k) => k.signsFrom <= now) ?? keys[0]
     if (!key) throw noUsableKey()
@@ -289,7 +273,7 @@ export class SigningKeys {
   }
 
   async #load(): Promise<void> {
-    const rows = await signingKeys(this.#db)
+    const rows = await store.signingKeys(this.#db)
     const opened = await Promise.all(rows.map((row) => this.#open(row)))
     this.#failure = null
     this.#keys = opened.filter((key) => key !== null)
@@ -297,18 +281,18 @@ export class SigningKeys {
     this.#loadedAt = this.#clock.elapsed()
   }
 
-  async #open(row: SigningKeyRow): Promise<Key | null> {
+  async #open(row: store.SigningKeyRow): Promise<Key | null> {
     const known = this.#keys.find((key) => key.kid === row.kid)
     if (known) return known
     const opened = unseal(this.#secrets, row.kid, row.sealed)
     if (opened === null) return null
-    const publicJwk = JSON.parse(row.public_jwk) as PublicJwk
+    const publicJwk = JSON.parse(row.public_jwk) as jwt.PublicJwk
     return {
       alg: row.alg,
       kid: row.kid,
       publicJwk,
-      verifies: await importVerifyingKey(publicJwk),
-      signs: importSigningKey(JSON.parse(opened.text)),
+      verifies: await jwt.importVerifyingKey(publicJwk),
+      signs: jwt.importSigningKey(JSON.parse(opened.text)),
       createdAt: row.created_at,
       signsFrom: row.signs_from,
     }

@@ -27,40 +27,11 @@ import {
   readAccount,
 } from '../people/people.ts'
 import { endSessions } from './ending.ts'
-import {
-  type AccessClaims,
-  type Issuer,
-  type NewAccessToken,
-  readToken,
-  signAccessToken,
-  verifyAccessToken,
-} from './jwt.ts'
+import * as jwt from './jwt.ts'
 import type { SigningKeys } from './keys.ts'
 import { readRefreshToken, refreshToken } from './refresh.ts'
 import { canStartAtClient, isAlive, isLive, isUsable, keepsSession, refreshOf } from './rules.ts'
-import {
-  clientOfSession,
-  type EndReason,
-  insertSession,
-  type LiveSession,
-  liveServiceToken,
-  liveSession,
-  lockSession,
-  type NamedSession,
-  type NewSession,
-  provedAgain,
-  pruneSessions,
-  readOpenAt,
-  readPerson,
-  readRegistered,
-  rotate,
-  type ServiceToken,
-  type Session,
-  type SessionAndPerson,
-  seen,
-  sessionById,
-  sessionsOf,
-} from './store.ts'
+import * as store from './store.ts'
 
 export { endSessions } from './ending.ts'
 export { historyOf } from './history.ts'
@@ -98,7 +69,7 @@ export interface IssuedTokens {
 }
 
 /** A client that calls for itself. */
-export interface ServiceCaller extends ServiceToken {
+export interface ServiceCaller extends store.ServiceToken {
   readonly role: 'service'
 }
 
@@ -133,10 +104,10 @@ export interface NewClientSession {
 }
 
 /** Somebody who is signed in at a client. */
-export type AtClient = PersonInSession & Pick<Session, 'session_id' | 'auth_at' | 'method' | 'language'>
+export type AtClient = PersonInSession & Pick<store.Session, 'session_id' | 'auth_at' | 'method' | 'language'>
 
 export interface Refreshed {
-  readonly session: SessionAndPerson
+  readonly session: store.SessionAndPerson
   readonly refreshToken: string
 }
 
@@ -146,7 +117,7 @@ export interface SessionsDeps {
   readonly secrets: Secrets
   readonly limits: Pick<Limits, 'signedIn'>
   readonly keys: SigningKeys
-  readonly issuer: Issuer
+  readonly issuer: jwt.Issuer
   readonly roles: Roles
   /** How long ended sessions stay in their owner's list of sign-ins. */
   readonly keepEndedMs: number
@@ -158,7 +129,7 @@ export class Sessions {
    * The claims of verified tokens, until they expire. Verifying a signature costs more than the rest of a request. The keys
    * are digests: whole tokens would more than double the memory.
    */
-  readonly #verified = new Recent<string, AccessClaims>(verifiedMax)
+  readonly #verified = new Recent<string, jwt.AccessClaims>(verifiedMax)
 
   constructor(deps: SessionsDeps) {
     this.#deps = deps
@@ -169,7 +140,7 @@ export class Sessions {
    * counts, around the decision that starts the session. Null if an earlier request used the proof and its session has ended.
    */
   async signIn(
-    session: NewSession,
+    session: store.NewSession,
     caller: Caller,
     prove: (starting: Decision<Person | null>) => Promise<Proved>,
   ): Promise<IssuedTokens | null> {
@@ -184,7 +155,7 @@ export class Sessions {
   }
 
   /** The result is the owner, null if the account can no longer sign in at this address. A pending account becomes active. */
-  #starting(session: NewSession, by: By): Decision<Person | null> {
+  #starting(session: store.NewSession, by: By): Decision<Person | null> {
     const { role, personId, addressKey, now } = session
     const { firstSignIn } = this.#deps.roles[role]
     const expiresAt = now + lifetimes[role].idleMs
@@ -194,7 +165,7 @@ export class Sessions {
       return {
         writes: [
           ...(isFirst ? activation(personId, firstSignIn, now, by) : []),
-          ...insertSession({ ...session, expiresAt }, by),
+          ...store.insertSession({ ...session, expiresAt }, by),
         ],
         result: isFirst ? { ...account, status: 'active', updated_at: now, confirm_before: null } : account,
       }
@@ -206,18 +177,25 @@ export class Sessions {
     const { sessionId, role, personId, addressKey, method, now } = proof
     const eventId = newId()
     return decision(
-      { person: personLock(personId), account: readAccount(role, personId), session: lockSession(sessionId) },
+      {
+        person: personLock(personId),
+        account: readAccount(role, personId),
+        session: store.lockSession(sessionId),
+      },
       ({ account, session }) => {
         const isOwners = account?.status === 'active' && account.email_key === addressKey
         if (!isOwners || !isAlive(session, now)) return { result: null }
-        return { writes: provedAgain({ id: sessionId, personId, method, now, eventId }, by), result: now }
+        return {
+          writes: store.provedAgain({ id: sessionId, personId, method, now, eventId }, by),
+          result: now,
+        }
       },
     )
   }
 
   /** The same tokens again if the reply was lost; null if the session has ended since. */
   async #firstTokensAgain(sessionId: string): Promise<IssuedTokens | null> {
-    const session = await sessionById(this.#deps.db, sessionId)
+    const session = await store.sessionById(this.#deps.db, sessionId)
     return session && isLive(session, this.#deps.clock.now()) ? this.#tokens(session, 1) : null
   }
 
@@ -226,10 +204,10 @@ export class Sessions {
     const { id, clientId, personId, startedFrom, offline, now, ...rest } = session
     const asks = {
       person: personLock(personId),
-      from: lockSession(startedFrom),
-      account: readPerson(personId),
-      client: readRegistered(clientId),
-      open: readOpenAt(clientId, personId),
+      from: store.lockSession(startedFrom),
+      account: store.readPerson(personId),
+      client: store.readRegistered(clientId),
+      open: store.readOpenAt(clientId, personId),
     }
     return decision(asks, ({ from, account, client, open }) => {
       if (!from || !account || !canStartAtClient({ from, account, client }, now)) return { result: null }
@@ -240,7 +218,7 @@ export class Sessions {
       const oldestOf = { personId, clientId, keep: sessionsAtClientMax }
       return {
         writes: [
-          ...insertSession({ ...started, expiresAt }, by, at),
+          ...store.insertSession({ ...started, expiresAt }, by, at),
           ...(open!.n < sessionsAtClientMax ? [] : endSessions({ oldestOf }, 'revoked', now, by)),
         ],
         result: { ...account, session_id: id, auth_at: authAt, method, language: session.language },
@@ -249,33 +227,36 @@ export class Sessions {
   }
 
   /** Who has this token: a person, at the portal or at a client, or a client for itself. */
-  async authenticate(token: string): Promise<LiveSession | ServiceCaller> {
+  async authenticate(token: string): Promise<store.LiveSession | ServiceCaller> {
     const claims = await this.verify(token)
     if (!claims) throw new AppError('invalid-token')
     return claims.sid === null ? this.#service(claims) : this.#person(claims, claims.sid)
   }
 
   /** The claims of a token that has not expired. Its session may have ended. */
-  async verify(token: string): Promise<AccessClaims | null> {
+  async verify(token: string): Promise<jwt.AccessClaims | null> {
     const now = this.#deps.clock.now()
     const digest = hash('sha256', token, 'base64url')
     return (await this.#verifiedBefore(digest, now)) ?? (await this.#verify(token, digest, now))
   }
 
-  async #service({ jti, clientId }: AccessClaims): Promise<ServiceCaller> {
-    const live = await liveServiceToken(this.#deps.db, jti, this.#deps.clock.now())
+  async #service({ jti, clientId }: jwt.AccessClaims): Promise<ServiceCaller> {
+    const live = await store.liveServiceToken(this.#deps.db, jti, this.#deps.clock.now())
     if (!live) throw new AppError('session-ended')
     if (live.client_id !== clientId) throw new AppError('invalid-token')
     const { scopes, ...token } = live
     return { ...token, scope: inBoth(live.scope, scopes), role: 'service' }
   }
 
-  async #person({ sub, roles: named, clientId, scope }: AccessClaims, sid: string): Promise<LiveSession> {
+  async #person(
+    { sub, roles: named, clientId, scope }: jwt.AccessClaims,
+    sid: string,
+  ): Promise<store.LiveSession> {
     const { db, clock, issuer } = this.#deps
     const now = clock.now()
     const role = roles.find((each) => named.includes(each))
     if (!role) throw new AppError('invalid-token')
-    const session = await liveSession(db, sid, role, now)
+    const session = await store.liveSession(db, sid, role, now)
     if (!session) throw new AppError('session-ended')
     if (session.role !== role || (session.client_id ?? issuer.clientId) !== clientId)
       throw new AppError('invalid-token')
@@ -288,23 +269,23 @@ export class Sessions {
   }
 
   /** The session, with the scopes that its client still may have; null if the client does not allow it any more. */
-  async #allowed<S extends Pick<Session, 'session_id' | 'client_id' | 'scope'>>(
+  async #allowed<S extends Pick<store.Session, 'session_id' | 'client_id' | 'scope'>>(
     session: S,
     now: number,
   ): Promise<S | null> {
     if (session.client_id === null) return session
-    const client = await clientOfSession(this.#deps.db, session.session_id)
+    const client = await store.clientOfSession(this.#deps.db, session.session_id)
     if (!client || !keepsSession(client, now)) return null
     const scope = inBoth(session.scope ?? '', client.scopes)
     return { ...session, scope, knowsIds: client.is_pairwise === 0 }
   }
 
   /** Saves the time of last use, at most once a minute. */
-  touch(session: LiveSession): Promise<unknown> | undefined {
+  touch(session: store.LiveSession): Promise<unknown> | undefined {
     const now = this.#deps.clock.now()
     if (now - session.last_seen_at < seenEveryMs) return
     const { idleMs, maxMs } = lifetimes[session.role]
-    return seen(this.#deps.db, {
+    return store.seen(this.#deps.db, {
       id: session.session_id,
       now,
       unlessSince: now - seenEveryMs + 1,
@@ -340,7 +321,7 @@ export class Sessions {
     clientId: string | null,
     by: By,
     check?: (scope: string) => void,
-  ): Promise<{ session: SessionAndPerson; seq: number }> {
+  ): Promise<{ session: store.SessionAndPerson; seq: number }> {
     const { db, clock } = this.#deps
     const found = await this.#sessionOf(token, clientId)
     if (!found) throw new AppError('invalid-token')
@@ -358,12 +339,12 @@ export class Sessions {
     }
     const { idleMs, maxMs } = lifetimes[session.role]
     const times = { now, expiresAt: now + idleMs, expiresMaxMs: maxMs }
-    const [rotated] = await rotate(db, { id, current, from, ...times })
+    const [rotated] = await store.rotate(db, { id, current, from, ...times })
     // Another request was faster; decide again with the new state.
     if (!rotated) return this.#rotate(token, clientId, by, check)
     // Whoever uses an application is not idle.
     if (session.parent_id !== null)
-      await seen(db, { id: session.parent_id, ...times, unlessSince: now - seenEveryMs + 1 })
+      await store.seen(db, { id: session.parent_id, ...times, unlessSince: now - seenEveryMs + 1 })
     return { session: { ...session, ...rotated }, seq: rotated.refresh_seq }
   }
 
@@ -371,16 +352,16 @@ export class Sessions {
   async #sessionOf(
     token: string,
     clientId: string | null,
-  ): Promise<(SessionAndPerson & { seq: number }) | undefined> {
+  ): Promise<(store.SessionAndPerson & { seq: number }) | undefined> {
     const ticket = readRefreshToken(this.#deps.secrets.all, token)
     if (!ticket) return undefined
-    const session = await sessionById(this.#deps.db, ticket.sessionId)
+    const session = await store.sessionById(this.#deps.db, ticket.sessionId)
     if (!session) throw new AppError('session-ended')
     return session.client_id === clientId ? { ...session, seq: ticket.seq } : undefined
   }
 
   /** The live session of a refresh token, which is not used up: of the portal's cookie, or of a client's token. */
-  async withRefreshToken(token: string, clientId: string | null): Promise<SessionAndPerson | null> {
+  async withRefreshToken(token: string, clientId: string | null): Promise<store.SessionAndPerson | null> {
     const session = await this.#sessionOf(token, clientId).catch(ignoreEnded)
     const now = this.#deps.clock.now()
     if (!session || !isLive(session, now)) return null
@@ -391,7 +372,7 @@ export class Sessions {
   /** Of an ID token of ours, also an expired one: its client, its subject, and its session there in any state. */
   async ofIdToken(
     token: string,
-  ): Promise<{ clientId: string; subject: string; session: SessionAndPerson | null } | null> {
+  ): Promise<{ clientId: string; subject: string; session: store.SessionAndPerson | null } | null> {
     const {
       db,
       clock,
@@ -399,11 +380,11 @@ export class Sessions {
       keys,
     } = this.#deps
     const keyFor = (kid: string) => keys.verifier(kid)
-    const read = await readToken(token, 'JWT', { issuer, now: clock.now(), keyFor, evenExpired: true })
+    const read = await jwt.readToken(token, 'JWT', { issuer, now: clock.now(), keyFor, evenExpired: true })
     if (!read) return null
     const { aud: clientId, sub: subject, sid } = read.claims
     if (typeof clientId !== 'string' || typeof sid !== 'string') return null
-    const session = await sessionById(db, sid)
+    const session = await store.sessionById(db, sid)
     return { clientId, subject, session: session?.client_id === clientId ? session : null }
   }
 
@@ -413,16 +394,16 @@ export class Sessions {
     if (session) await this.end(session, 'signed-out', by, clientId)
   }
 
-  async list(personId: string): Promise<NamedSession[]> {
+  async list(personId: string): Promise<store.NamedSession[]> {
     const now = this.#deps.clock.now()
-    const sessions = await sessionsOf(this.#deps.db, personId)
+    const sessions = await store.sessionsOf(this.#deps.db, personId)
     return sessions.filter((session) => session.ended_at === null && session.expires_at > now)
   }
 
   /** The client that ends it itself need not be told. */
   async end(
     session: { session_id: string; id: string },
-    reason: EndReason,
+    reason: store.EndReason,
     by: By,
     told: string | null = null,
   ): Promise<boolean> {
@@ -438,7 +419,7 @@ export class Sessions {
   }
 
   /** Returns how many have ended. */
-  async endAll(personId: string, reason: EndReason, by: By): Promise<number> {
+  async endAll(personId: string, reason: store.EndReason, by: By): Promise<number> {
     const { db, clock } = this.#deps
     const [ended] = await db.tx(endSessions({ personId }, reason, clock.now(), by))
     return ended!.length
@@ -447,12 +428,12 @@ export class Sessions {
   sweep(now: number): Statement[] {
     return [
       ...endSessions({ expiredAt: now }, 'expired', now, bySystem),
-      pruneSessions(now - this.#deps.keepEndedMs),
+      store.pruneSessions(now - this.#deps.keepEndedMs),
     ]
   }
 
   async #tokens(
-    session: Pick<Session, 'session_id' | 'expires_at'> & Person,
+    session: Pick<store.Session, 'session_id' | 'expires_at'> & Person,
     seq: number,
   ): Promise<IssuedTokens> {
     const { issuer, roles, clock } = this.#deps
@@ -474,16 +455,16 @@ export class Sessions {
     return { reply, refreshTtlMs: session.expires_at - clock.now() }
   }
 
-  async accessToken(token: NewAccessToken): Promise<string> {
+  async accessToken(token: jwt.NewAccessToken): Promise<string> {
     const { keys, issuer, clock } = this.#deps
-    return signAccessToken(await keys.signer(), issuer.issuer, token, {
+    return jwt.signAccessToken(await keys.signer(), issuer.issuer, token, {
       now: clock.now(),
       ttlMs: accessTtlMs,
     })
   }
 
   /** A key may have been revoked since. */
-  async #verifiedBefore(digest: string, now: number): Promise<AccessClaims | undefined> {
+  async #verifiedBefore(digest: string, now: number): Promise<jwt.AccessClaims | undefined> {
     const known = this.#verified.get(digest)
     if (!known) return undefined
     if (known.exp * 1000 > now && (await this.#deps.keys.verifier(known.kid))) return known
@@ -491,9 +472,9 @@ export class Sessions {
     return undefined
   }
 
-  async #verify(token: string, digest: string, now: number): Promise<AccessClaims | null> {
+  async #verify(token: string, digest: string, now: number): Promise<jwt.AccessClaims | null> {
     const { issuer, keys } = this.#deps
-    const claims = await verifyAccessToken(token, issuer, now, (kid) => keys.verifier(kid))
+    const claims = await jwt.verifyAccessToken(token, issuer, now, (kid) => keys.verifier(kid))
     if (claims) this.#verified.set(digest, claims)
     return claims
   }

@@ -50,17 +50,7 @@ import {
   verdictOn,
   type Whose,
 } from './rules.ts'
-import {
-  countAttempt,
-  findChallenge,
-  insertChallenge,
-  lockChallenge,
-  noteExhausted,
-  noteResent,
-  pruneChallenges,
-  readOpenChallenges,
-  useCode,
-} from './store.ts'
+import * as store from './store.ts'
 
 const challengeKeptMs = 60 * minute
 const eightDigitsFrom = 10_000_000
@@ -180,13 +170,13 @@ export class SignIn {
     const opening = decision(
       {
         ...limits.codeAsks(ask, now),
-        open: readOpenChallenges(ask.inbox, now),
+        open: store.readOpenChallenges(ask.inbox, now),
       },
       ({ state, guesses, open }) => {
         const taken = codeTaken(ask, state, now)
         if (!taken) return { result: null }
         const challenge = { ...opened, digits: guesses && needsLongerCode(guesses, open!.n) ? 8 : 6 } as const
-        const writes = [...taken, insertChallenge(challenge), ...queueCode(challenge, request, now)]
+        const writes = [...taken, store.insertChallenge(challenge), ...queueCode(challenge, request, now)]
         return { writes, result: challenge }
       },
     )
@@ -209,21 +199,21 @@ export class SignIn {
     if (ask.device === null) await limits.admit({ policy: networkPolicies.send }, caller, now)
     const whose = { ...this.#signInAt(request.address), asker: request.asker }
     // Whatever can be refused is, before strangers are charged.
-    const found = isId(sessionId) ? await findChallenge(db, sessionId) : undefined
+    const found = isId(sessionId) ? await store.findChallenge(db, sessionId) : undefined
     refuseUnlessDue(resendOf(found, { whose, isCalm: true }, now), found, now)
     const before = await limits.beforeCode(ask, now)
     if (before === 'refused') throw await limits.codeRefusal(ask, now)
 
     const sendId = newIdAt(now)
     const again = decision(
-      { challenge: lockChallenge(sessionId), ...limits.codeAsks(ask, now) },
+      { challenge: store.lockChallenge(sessionId), ...limits.codeAsks(ask, now) },
       ({ challenge, state, guesses }): Outcome<Resent | null> => {
         const resend = resendOf(challenge, { whose, isCalm: isCalmWith(guesses) }, now)
         if (resend.is !== 'due') return { result: { resend, challenge } }
         const taken = codeTaken(ask, state, now)
         if (!taken) return { result: null }
         const mail = queueCode({ ...challenge!, send_id: sendId }, request, now)
-        const writes = [...taken, noteResent(sessionId, sendId, resend.nextAt), ...mail]
+        const writes = [...taken, store.noteResent(sessionId, sendId, resend.nextAt), ...mail]
         return { writes, result: { resend, challenge } }
       },
     )
@@ -330,7 +320,7 @@ export class SignIn {
     const { db, clock } = this.#deps
     const now = clock.now()
     const whose = { role: this.#rules.role, asker }
-    const found = isId(sessionId) ? await findChallenge(db, sessionId) : undefined
+    const found = isId(sessionId) ? await store.findChallenge(db, sessionId) : undefined
     const email = found && takesAnswer(found, { whose, isCalm: true }, now) ? (found.email ?? '') : ''
     const guess = { address: { email, key: email.toLowerCase() }, code, sessionId }
     const fits = this.#fits(guess)
@@ -370,7 +360,7 @@ export class SignIn {
     const none: Decision<T | null> = { asks: [], rule: () => ({ result: null }) }
     const claimBy = attempt.repeatedBy ?? newId()
     return around(
-      { challenge: lockChallenge(id), ...counts },
+      { challenge: store.lockChallenge(id), ...counts },
       attempt.effect ?? none,
       ({ challenge, service, wrong, exhausted }, effect): Outcome<Judged<T>> => {
         if (service && !isQuiet(service)) return { result: { verdict: { is: 'must-wait' } } }
@@ -383,7 +373,11 @@ export class SignIn {
         if (verdict.is === 'repeated') return { result: { verdict, challenge, result: null } }
         if (verdict.is === 'right') {
           const { id, send_id } = challenge
-          const writes = [useCode(id, claimBy, now), ...(used.writes ?? []), codeAnswered(send_id, true, now)]
+          const writes = [
+            store.useCode(id, claimBy, now),
+            ...(used.writes ?? []),
+            codeAnswered(send_id, true, now),
+          ]
           return { writes, result: { verdict, challenge, result: used.result } }
         }
         const answeredFrom = caller.network.fingerprint
@@ -399,17 +393,17 @@ export class SignIn {
     const { limits } = this.#deps
     const { id, inbox_fingerprint: inbox, network_fingerprint: askedFrom, send_id } = challenge
     const answeredFrom = caller.network.fingerprint
-    const counted = [countAttempt(id), ...limits.wrongAnswer({ inbox, askedFrom, answeredFrom }, now)]
+    const counted = [store.countAttempt(id), ...limits.wrongAnswer({ inbox, askedFrom, answeredFrom }, now)]
     if (verdict.is !== 'wrong') return counted
     const taken = verdict.attemptsLeft === 0 ? limits.exhausted(exhausted, now) : null
     // Whoever tried may not be the owner of the address.
     const by = { ...bySystem, requestId: caller.requestId, network: answeredFrom }
-    const event = taken ? [...taken, noteExhausted(id, now, by)] : []
+    const event = taken ? [...taken, store.noteExhausted(id, now, by)] : []
     return [...counted, codeAnswered(send_id, false, now), ...event]
   }
 
   sweep(now: number): Statement[] {
-    return [pruneChallenges(now - challengeKeptMs)]
+    return [store.pruneChallenges(now - challengeKeptMs)]
   }
 
   #fits({ address, code, sessionId }: Guess): boolean {

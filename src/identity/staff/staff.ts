@@ -17,18 +17,7 @@ import { type Facts, factsOf, type RoleRules } from '../people/people.ts'
 import { eraseLinks } from '../school-account/school-account.ts'
 import { endSessions } from '../session/session.ts'
 import { memberAmong } from './rules.ts'
-import {
-  addStaff,
-  allStaff,
-  changeStaff,
-  lockStaff,
-  lockStaffAt,
-  type NewStaff,
-  removeStaff,
-  type StaffRow,
-  staffByAddress,
-  staffById,
-} from './store.ts'
+import * as store from './store.ts'
 
 export interface StaffFields {
   readonly firstname: string
@@ -47,8 +36,8 @@ export class Staff implements RoleRules {
     this.#clock = clock
   }
 
-  findAccount(addressKey: string): Promise<StaffRow | undefined> {
-    return staffByAddress(this.#db, addressKey)
+  findAccount(addressKey: string): Promise<store.StaffRow | undefined> {
+    return store.staffByAddress(this.#db, addressKey)
   }
 
   isPresent(): boolean {
@@ -57,25 +46,25 @@ export class Staff implements RoleRules {
 
   /** Sign-in and refresh read the account without its rights. */
   async profileOf(person: { id: string }) {
-    const member = await staffById(this.#db, person.id)
+    const member = await store.staffById(this.#db, person.id)
     if (!member) throw new AppError('session-ended')
     return profileOf(member)
   }
 
   async factsOf({ id }: { id: string }): Promise<Facts> {
-    const member = await staffById(this.#db, id)
+    const member = await store.staffById(this.#db, id)
     if (!member) throw new AppError('session-ended')
     return factsOf(member)
   }
 
   async list() {
-    return (await allStaff(this.#db)).map(memberOf)
+    return (await store.allStaff(this.#db)).map(memberOf)
   }
 
-  async find(addressOrId: string): Promise<StaffRow> {
+  async find(addressOrId: string): Promise<store.StaffRow> {
     const member = isId(addressOrId)
-      ? await staffById(this.#db, addressOrId)
-      : await staffByAddress(this.#db, addressOrId.toLowerCase())
+      ? await store.staffById(this.#db, addressOrId)
+      : await store.staffByAddress(this.#db, addressOrId.toLowerCase())
     if (!member) throw noMember()
     return member
   }
@@ -86,8 +75,8 @@ export class Staff implements RoleRules {
     const { email, key: email_key } = address
     const member = { id: newId(), email, email_key, firstname, lastname, may, created_at: this.#clock.now() }
     const isAdded = await this.#db.decide(
-      decision({ holder: lockStaffAt(email_key) }, ({ holder }) =>
-        holder ? { result: false } : { writes: addStaff(member, by), result: true },
+      decision({ holder: store.lockStaffAt(email_key) }, ({ holder }) =>
+        holder ? { result: false } : { writes: store.addStaff(member, by), result: true },
       ),
     )
     if (!isAdded) throw new AppError('conflict', 'A member of staff already has this address.')
@@ -98,7 +87,7 @@ export class Staff implements RoleRules {
     const given = { ...names, ...(may && { may: rightsOf(may) }) }
     const change = { now: this.#clock.now(), eventId: newId() }
     const member = await this.#decide(id, given.may, (before) =>
-      changeStaff({ ...before, ...given }, change, by),
+      store.changeStaff({ ...before, ...given }, change, by),
     )
     return memberOf({ ...member, ...given })
   }
@@ -106,7 +95,7 @@ export class Staff implements RoleRules {
   async remove(id: string, by: By): Promise<void> {
     const now = this.#clock.now()
     await this.#decide(id, null, (member) => [
-      ...removeStaff(member.id, now, by),
+      ...store.removeStaff(member.id, now, by),
       ...endSessions({ personId: member.id }, 'account', now, by),
       erasePasskeys(member.id),
       eraseConsents(member.id),
@@ -118,14 +107,19 @@ export class Staff implements RoleRules {
   async #decide(
     addressOrId: string,
     may: string | null | undefined,
-    writesFor: (member: StaffRow) => Statement[],
-  ): Promise<StaffRow> {
+    writesFor: (member: store.StaffRow) => Statement[],
+  ): Promise<store.StaffRow> {
     const { id } = await this.find(addressOrId)
     const found = await this.#db.decide(
-      decision({ staff: lockStaff() }, ({ staff }): Outcome<ReturnType<typeof memberAmong<StaffRow>>> => {
-        const member = memberAmong(staff, id, may)
-        return typeof member === 'string' ? { result: member } : { writes: writesFor(member), result: member }
-      }),
+      decision(
+        { staff: store.lockStaff() },
+        ({ staff }): Outcome<ReturnType<typeof memberAmong<store.StaffRow>>> => {
+          const member = memberAmong(staff, id, may)
+          return typeof member === 'string'
+            ? { result: member }
+            : { writes: writesFor(member), result: member }
+        },
+      ),
     )
     if (found === 'gone') throw noMember()
     if (found === 'last-admin')
@@ -134,15 +128,15 @@ export class Staff implements RoleRules {
   }
 }
 
-const mayOf = (member: Pick<StaffRow, 'may'>) =>
+const mayOf = (member: Pick<store.StaffRow, 'may'>) =>
   rights.filter((right) => member.may.split(',').includes(right))
 
-export function profileOf(member: Pick<StaffRow, 'id' | 'firstname' | 'lastname' | 'email' | 'may'>) {
+export function profileOf(member: Pick<store.StaffRow, 'id' | 'firstname' | 'lastname' | 'email' | 'may'>) {
   const { id: userId, firstname, lastname, email } = member
   return { userId, firstname, lastname, email, may: mayOf(member) }
 }
 
-function memberOf(member: NewStaff) {
+function memberOf(member: store.NewStaff) {
   return { ...profileOf(member), createdAt: timestamp(member.created_at) }
 }
 
