@@ -4,7 +4,7 @@
  * `RoleRules`.
  */
 
-import { type EventType, eventOf, noteOn } from '../../messages/events/events.ts'
+import { type EventType, eventHappened, eventOf, noteOn } from '../../messages/events/events.ts'
 import type { FindRecipient } from '../../messages/mail/outbox.ts'
 import type { Statement } from '../../platform/db/db.ts'
 import { type Decision, decision } from '../../platform/db/decision.ts'
@@ -15,13 +15,7 @@ import type { Role, ServedRole } from '../../roles.ts'
 import { canBecome, canSignIn } from './rules.ts'
 import { type Person, type PersonInSession, personLock, setStatus } from './store.ts'
 
-export {
-  accounts,
-  accountTables,
-  accountValues,
-  personList,
-  personNames,
-} from './columns.ts'
+export { accounts, accountTables, accountValues, personList, personNames } from './columns.ts'
 export { canSignIn } from './rules.ts'
 export { type Status, statuses } from './statuses.ts'
 export type { LostBy, Person, PersonInSession } from './store.ts'
@@ -33,6 +27,7 @@ export {
   personLock,
   prunePeople,
   readAccount,
+  readPerson,
 } from './store.ts'
 
 export interface RoleRules {
@@ -73,11 +68,7 @@ export function factsOf({ role, firstname, lastname, email, verified_at, updated
 export type Roles = Readonly<Record<Role, RoleRules>>
 
 /** Roles whose names come from the school; others choose their own. */
-const namedBySchool: Readonly<Record<Role, boolean>> = {
-  veterinarian: false,
-  student: true,
-  staff: true,
-}
+const namedBySchool: Readonly<Record<Role, boolean>> = { veterinarian: false, student: true, staff: true }
 
 /** Finds the owner of an address. */
 export function recipientsIn(roles: Roles, clock: Clock): FindRecipient {
@@ -112,7 +103,7 @@ export function changingStatus(
   const event = eventOf(role, to === 'suspended' ? 'suspended' : 'reactivated')
   return decision({ person: personLock(id) }, ({ person }) => {
     if (!person || !canBecome(person.status, to)) return { result: false }
-    const change = setStatus(id, { to, event, eventId, now, by })
-    return { writes: [...change, ...noteOn(eventId, id, note), ...also], result: true }
+    const happened = eventHappened(event, by, { id: eventId, at: now, personId: id })
+    return { writes: [setStatus(id, to, now), happened, ...noteOn(eventId, id, note), ...also], result: true }
   })
 }

@@ -1,5 +1,5 @@
 import { type EventType, eventHappened } from '../../messages/events/events.ts'
-import { type Db, padded, prune, type Statement, statement } from '../../platform/db/db.ts'
+import { type Db, padded, prune, readNow, type Statement, update } from '../../platform/db/db.ts'
 import { lockOne, readOne } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
 import type { Role } from '../../roles.ts'
@@ -22,9 +22,9 @@ export interface Person<R extends Role = Role>
 /** What staff verified and the owner has changed since. */
 export type LostBy = 'name' | 'address'
 
-export function personById(db: Db, id: string): Promise<Person | undefined> {
-  return db.one<Person>(`select ${personList('p')} from ${accounts} p where p.id = $1`, [id])
-}
+export const readPerson = (id: string) =>
+  readOne<Person>(`select ${personList('p')} from ${accounts} p where p.id = $1`, id)
+export const personById = (db: Db, id: string) => readNow(db, readPerson(id))
 
 /** Whether somebody has a confirmed account at this domain. Those of students are in the roster. */
 export async function hasAccountAt(db: Db, domain: string): Promise<boolean> {
@@ -51,20 +51,8 @@ export async function namesOf(db: Db, ids: readonly string[]): Promise<Record<st
   return Object.fromEntries(rows.map(({ id, name }) => [id, name]))
 }
 
-export interface StatusChange {
-  readonly to: 'active' | 'suspended'
-  readonly event: EventType
-  readonly eventId: string
-  readonly now: number
-  readonly by: By
-}
-
-export function setStatus(personId: string, { to, event, eventId, now, by }: StatusChange): Statement[] {
-  return [
-    statement('update person set status = $1, updated_at = $2 where id = $3', to, now, personId),
-    eventHappened(event, by, { id: eventId, at: now, personId }),
-  ]
-}
+export const setStatus = (id: string, status: Status, now: number) =>
+  update('person', { status, updated_at: now }, { id })
 
 export const personLock = (id: string) =>
   lockOne<{ id: string; status: Status }>('person', 'select id, status from person where id = $1', id)
@@ -75,12 +63,9 @@ export const readAccount = (role: Role, id: string) =>
 
 /** A pending account becomes active. */
 export function activation(personId: string, event: EventType, now: number, by: By): Statement[] {
+  const changes = { status: 'active', activated_at: now, updated_at: now, confirm_before: null }
   return [
-    statement(
-      `update person set status = 'active', activated_at = $1, updated_at = $1, confirm_before = null where id = $2`,
-      now,
-      personId,
-    ),
+    update('person', changes, { id: personId }),
     eventHappened(event, by, { id: `activated.${personId}`, at: now, personId }),
   ]
 }
@@ -88,10 +73,6 @@ export function activation(personId: string, event: EventType, now: number, by: 
 /** Deletes closed accounts and removed members of staff older than this, once no event or session refers to them. */
 export function prunePeople(closedBefore: number): Statement {
   const isNamed = (table: string) => `exists (select 1 from ${table} t where t.person_id = person.id)`
-  return prune(
-    'person',
-    'id',
-    `closed_at < $1 and not ${isNamed('event')} and not ${isNamed('session')}`,
-    closedBefore,
-  )
+  const where = `closed_at < $1 and not ${isNamed('event')} and not ${isNamed('session')}`
+  return prune('person', 'id', where, closedBefore)
 }

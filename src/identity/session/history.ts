@@ -1,10 +1,23 @@
-/** The part of the export that is the same for every role. */
+/** What people see of their sessions, and the part of their export that is the same for every role. */
 
 import { type DeliveryView, ownDeliveriesOf } from '../../messages/delivery/delivery.ts'
 import { eventsOf } from '../../messages/events/events.ts'
 import type { Db } from '../../platform/db/db.ts'
 import { timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
-import { sessionsOf } from './store.ts'
+import { type NamedSession, sessionsOf } from './store.ts'
+
+/** Of an open session and of one that has ended. */
+export const viewOf = (session: NamedSession) => ({
+  sessionId: session.session_id,
+  device: session.device,
+  startedAt: timestamp(session.started_at),
+  lastSeenAt: timestamp(session.last_seen_at),
+  expiresAt: timestamp(session.expires_at),
+  authenticatedAt: timestampOrNull(session.auth_at),
+  method: session.method,
+  clientId: session.client_id,
+  clientName: session.client_name,
+})
 
 /** As its owner sees it, unless the deliveries are read otherwise. */
 export async function historyOf(
@@ -20,15 +33,7 @@ export async function historyOf(
   return {
     deliveries,
     sessions: sessions.map((session) => ({
-      sessionId: session.session_id,
-      device: session.device,
-      startedAt: timestamp(session.started_at),
-      lastSeenAt: timestamp(session.last_seen_at),
-      expiresAt: timestamp(session.expires_at),
-      authenticatedAt: timestampOrNull(session.auth_at),
-      method: session.method,
-      clientId: session.client_id,
-      clientName: session.client_name,
+      ...viewOf(session),
       endedAt: timestampOrNull(session.ended_at),
       endReason: session.end_reason,
     })),

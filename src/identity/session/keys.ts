@@ -8,12 +8,11 @@
  */
 import type { KeyObject } from 'node:crypto'
 import { AppError, UsageError } from '../../errors.ts'
-import type { Db } from '../../platform/db/db.ts'
+import type { Context } from '../../platform/context.ts'
 import { decision } from '../../platform/db/decision.ts'
 import { type By, bySystem } from '../../platform/lib/by.ts'
-import { type Clock, day, minute, second, timestamp } from '../../platform/lib/clock.ts'
+import { day, minute, second, timestamp } from '../../platform/lib/clock.ts'
 import { seal, unseal } from '../../platform/lib/seal.ts'
-import type { Secrets } from '../../platform/lib/secret.ts'
 import * as jwt from './jwt.ts'
 import * as store from './key-store.ts'
 import { canRevoke, isNext, numberAfter } from './rules.ts'
@@ -28,12 +27,11 @@ const retryPauseMs = second
 const wrongSecret =
   'CHIRON_SECRET does not fit this store, whose keys are sealed under another secret. Set that one, or set it as CHIRON_SECRET_PREVIOUS. If it is lost or was leaked, run "chiron keys revoke --all"; everybody then has to sign in again'
 
-function noUsableKey(): AppError {
-  return new AppError('unavailable', 'No signing key is usable.', {
+const noUsableKey = () =>
+  new AppError('unavailable', 'No signing key is usable.', {
     retryAfterSeconds: 2,
     cause: new Error('CHIRON_SECRET decrypts none of the signing keys'),
   })
-}
 
 interface Key {
   readonly alg: jwt.Algorithm
@@ -52,15 +50,11 @@ export class SigningKeys {
   #loadedAt = Number.NEGATIVE_INFINITY
   #loading: Promise<void> | null = null
   #failure: { readonly error: unknown; readonly at: number } | null = null
-  readonly #db: Db
-  readonly #clock: Clock
-  readonly #secrets: Secrets
+  readonly #deps: Pick<Context, 'db' | 'clock' | 'secrets'>
   readonly #tokenTtlMs: number
 
-  constructor(deps: { db: Db; clock: Clock; secrets: Secrets }, tokenTtlMs: number) {
-    this.#db = deps.db
-    this.#clock = deps.clock
-    this.#secrets = deps.secrets
+  constructor(deps: Pick<Context, 'db' | 'clock' | 'secrets'>, tokenTtlMs: number) {
+    this.#deps = deps
     this.#tokenTtlMs = tokenTtlMs
   }
 
@@ -86,7 +80,7 @@ export class SigningKeys {
   async #add(algs: readonly jwt.Algorithm[], by: By, signsIn: number): Promise<boolean> {
     const keys = await Promise.all(algs.map((alg) => this.#newKey(alg, signsIn)))
     const locks = Object.fromEntries(algs.map((alg) => [alg, store.lockKeys(alg)]))
-    const isAdded = await this.#db.decide(
+    const isAdded = await this.#deps.db.decide(
       decision(locks, (rows) => {
         const next = keys.filter((key) => isNext(rows[key.alg]!, key))
         return {
@@ -109,11 +103,11 @@ export class SigningKeys {
       const revoked = this.#rows.find((row) => row.kid === kid)
       if (!revoked) return null
       const { alg } = revoked
-      const now = this.#clock.now()
+      const now = this.#deps.clock.now()
       const current = this.#signer(alg, now).kid
       const replacement = current === kid ? await this.#newKey(alg, 0) : null
       const signer = replacement?.kid ?? current
-      const isRevoked = await this.#db.decide(
+      const isRevoked = await this.#deps.db.decide(
         decision({ keys: store.lockKeys(alg) }, ({ keys }) => {
           if (!canRevoke(keys, { kid, signer, replacement })) return { result: false }
           const revocation = { alg, kid, replacement: replacement?.kid ?? null }
@@ -135,10 +129,10 @@ export class SigningKeys {
   }
 
   async #replaceAll(alg: jwt.Algorithm, by: By): Promise<string> {
-    const now = this.#clock.now()
+    const now = this.#deps.clock.now()
     const replacement = await this.#newKey(alg, 0)
     const { kid: signer } = replacement
-    await this.#db.decide(
+    await this.#deps.db.decide(
       decision({ locked: store.lockKeys(alg), keys: store.readKeys(alg) }, ({ keys }) => {
         const number = numberAfter(keys)
         const revoked = keys.flatMap(({ kid }, i) =>
@@ -153,19 +147,21 @@ export class SigningKeys {
 
   /** Reseals everything that is sealed under the previous secret. */
   async reseal(): Promise<void> {
-    if (this.#secrets.all.length === 1) return
-    const rows = await store.signingKeys(this.#db)
+    if (this.#deps.secrets.all.length === 1) return
+    const rows = await store.signingKeys(this.#deps.db)
     const outdated = rows.flatMap((row) => {
-      const opened = unseal(this.#secrets, row.kid, row.sealed)
-      return opened?.outdated ? [store.resealSigningKey(row, seal(this.#secrets, row.kid, opened.text))] : []
+      const opened = unseal(this.#deps.secrets, row.kid, row.sealed)
+      return opened?.outdated
+        ? [store.resealSigningKey(row, seal(this.#deps.secrets, row.kid, opened.text))]
+        : []
     })
-    await this.#db.tx(outdated)
+    await this.#deps.db.tx(outdated)
   }
 
   /** The keys that the secret decrypts, by algorithm, oldest first. */
   async list() {
     await this.#load()
-    const now = this.#clock.now()
+    const now = this.#deps.clock.now()
     return this.#keys.map((key) => ({
       kid: key.kid,
       alg: key.alg,
@@ -178,7 +174,7 @@ export class SigningKeys {
 
   /** Rotates on schedule and drops keys whose last token has expired. */
   async tend(): Promise<void> {
-    const now = this.#clock.now()
+    const now = this.#deps.clock.now()
     await this.#load()
     if (this.#numberOf('RS256') === 0) await this.#add(['RS256'], bySystem, 0)
     const outdated = jwt.algorithms.filter((alg) => {
@@ -191,7 +187,7 @@ export class SigningKeys {
       return signsFrom < signer.signsFrom && now - signer.signsFrom > this.#tokenTtlMs + minute
     })
     if (gone.length > 0) {
-      await store.dropSigningKeys(this.#db, gone)
+      await store.dropSigningKeys(this.#deps.db, gone)
       await this.#load()
     }
   }
@@ -199,7 +195,7 @@ export class SigningKeys {
   async signer(alg: jwt.Algorithm = 'ES256'): Promise<jwt.SigningKey> {
     await this.#reload(trustedMs)
     if (alg !== 'ES256' && this.#numberOf(alg) === 0) await this.#add([alg], bySystem, 0)
-    const { kid, signs } = this.#signer(alg, this.#clock.now())
+    const { kid, signs } = this.#signer(alg, this.#deps.clock.now())
     return { kid, key: signs }
   }
 
@@ -222,14 +218,14 @@ export class SigningKeys {
 
   /** Read before anything is awaited, so that the number belongs to the keys that the caller has seen. */
   async #newKey(alg: jwt.Algorithm, signsIn: number): Promise<store.SigningKeyRow> {
-    const now = this.#clock.now()
+    const now = this.#deps.clock.now()
     const number = this.#numberOf(alg) + 1
     const { kid, privateJwk, publicJwk } = await jwt.newKeyPair(alg)
     return {
       alg,
       kid,
       number,
-      sealed: seal(this.#secrets, kid, JSON.stringify(privateJwk)),
+      sealed: seal(this.#deps.secrets, kid, JSON.stringify(privateJwk)),
       public_jwk: JSON.stringify(publicJwk),
       created_at: now,
       signs_from: now + signsIn,
@@ -257,7 +253,7 @@ export class SigningKeys {
    * are used.
    */
   async #reload(olderThanMs: number): Promise<void> {
-    const now = this.#clock.elapsed()
+    const now = this.#deps.clock.elapsed()
     if (now - this.#loadedAt < olderThanMs) return
     if (this.#failure && now - this.#failure.at < retryPauseMs) return
     this.#loading ??= this.#load().then(
@@ -266,25 +262,25 @@ export class SigningKeys {
       },
       (error) => {
         this.#loading = null
-        this.#failure = { error, at: this.#clock.elapsed() }
+        this.#failure = { error, at: this.#deps.clock.elapsed() }
       },
     )
     await this.#loading
   }
 
   async #load(): Promise<void> {
-    const rows = await store.signingKeys(this.#db)
+    const rows = await store.signingKeys(this.#deps.db)
     const opened = await Promise.all(rows.map((row) => this.#open(row)))
     this.#failure = null
     this.#keys = opened.filter((key) => key !== null)
     this.#rows = rows
-    this.#loadedAt = this.#clock.elapsed()
+    this.#loadedAt = this.#deps.clock.elapsed()
   }
 
   async #open(row: store.SigningKeyRow): Promise<Key | null> {
     const known = this.#keys.find((key) => key.kid === row.kid)
     if (known) return known
-    const opened = unseal(this.#secrets, row.kid, row.sealed)
+    const opened = unseal(this.#deps.secrets, row.kid, row.sealed)
     if (opened === null) return null
     const publicJwk = JSON.parse(row.public_jwk) as jwt.PublicJwk
     return {

@@ -4,7 +4,7 @@ import { jsonMediaType } from '../../platform/http/bodies.ts'
 import { formMediaType, readRefreshForm, takeForms } from '../../platform/http/oauth.ts'
 import type { PortalCookie } from '../../platform/http/portal.ts'
 import { Type } from '../../platform/http/type.ts'
-import { timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
+import { viewOf } from './history.ts'
 import { operation } from './operation.ts'
 import { OAuthProblem, PortalTokenReply, RefreshBody, SessionList, TokenReply } from './schemas.ts'
 import type { Sessions } from './session.ts'
@@ -33,10 +33,14 @@ export const sessionRoutes = (sessions: Sessions) => [
     id: 'listSessions',
     summary: 'My sessions',
     reply: SessionList,
-    answer: async ({ caller }) => {
-      const list = await sessions.list(caller.id)
-      return { sessions: list.map((session) => entryOf(session, caller.session_id)) }
-    },
+    answer: async ({ caller }) => ({
+      sessions: (await sessions.list(caller.id)).map((session) => ({
+        ...viewOf(session),
+        current: session.session_id === caller.session_id,
+        scope: session.scope,
+        parentId: session.parent_id,
+      })),
+    }),
   }),
 
   operation('DELETE /session', {
@@ -66,21 +70,6 @@ export const sessionRoutes = (sessions: Sessions) => [
     answer: ({ caller, params, by }) => sessions.endOne(caller.id, params.sessionId, by),
   }),
 ]
-
-const entryOf = (session: Awaited<ReturnType<Sessions['list']>>[number], currentId: string) => ({
-  sessionId: session.session_id,
-  current: session.session_id === currentId,
-  startedAt: timestamp(session.started_at),
-  lastSeenAt: timestamp(session.last_seen_at),
-  expiresAt: timestamp(session.expires_at),
-  authenticatedAt: timestampOrNull(session.auth_at),
-  method: session.method,
-  device: session.device,
-  clientId: session.client_id,
-  clientName: session.client_name,
-  scope: session.scope,
-  parentId: session.parent_id,
-})
 
 /** Refresh and sign-out for the portal, by cookie. */
 export const portalSessionRoutes = (sessions: Sessions, portal: PortalCookie, Profile: TSchema) => [

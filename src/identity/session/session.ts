@@ -6,15 +6,16 @@
 
 import { hash } from 'node:crypto'
 import { AppError } from '../../errors.ts'
-import type { Db, Statement } from '../../platform/db/db.ts'
+import type { Context } from '../../platform/context.ts'
+import type { Statement } from '../../platform/db/db.ts'
 import { type Decision, decision } from '../../platform/db/decision.ts'
 import { inboxOf } from '../../platform/lib/address.ts'
 import type { Caller } from '../../platform/lib/bucket.ts'
 import { type By, bySelf, bySystem } from '../../platform/lib/by.ts'
-import { type Clock, day, hour, minute } from '../../platform/lib/clock.ts'
+import { day, hour, minute } from '../../platform/lib/clock.ts'
 import { isId, newId } from '../../platform/lib/random.ts'
 import { Recent } from '../../platform/lib/recent.ts'
-import { fingerprint, type Secrets } from '../../platform/lib/secret.ts'
+import { fingerprint } from '../../platform/lib/secret.ts'
 import { type Method, type Role, roles } from '../../roles.ts'
 import type { Limits } from '../limits/limits.ts'
 import {
@@ -25,6 +26,7 @@ import {
   personLock,
   type Roles,
   readAccount,
+  readPerson,
 } from '../people/people.ts'
 import { endSessions } from './ending.ts'
 import * as jwt from './jwt.ts'
@@ -79,7 +81,7 @@ export type Proved =
   | { readonly startedBefore: string }
 
 /** A proof in a session that goes on. */
-export interface NewProof {
+interface NewProof {
   readonly sessionId: string
   readonly role: Role
   readonly personId: string
@@ -89,8 +91,7 @@ export interface NewProof {
   readonly now: number
 }
 
-/** Of a session at a client. */
-export interface NewClientSession {
+interface NewClientSession {
   readonly id: string
   readonly clientId: string
   readonly personId: string
@@ -106,15 +107,12 @@ export interface NewClientSession {
 /** Somebody who is signed in at a client. */
 export type AtClient = PersonInSession & Pick<store.Session, 'session_id' | 'auth_at' | 'method' | 'language'>
 
-export interface Refreshed {
+interface Refreshed {
   readonly session: store.SessionAndPerson
   readonly refreshToken: string
 }
 
-export interface SessionsDeps {
-  readonly db: Db
-  readonly clock: Clock
-  readonly secrets: Secrets
+interface Deps extends Pick<Context, 'db' | 'clock' | 'secrets'> {
   readonly limits: Pick<Limits, 'signedIn'>
   readonly keys: SigningKeys
   readonly issuer: jwt.Issuer
@@ -124,14 +122,14 @@ export interface SessionsDeps {
 }
 
 export class Sessions {
-  readonly #deps: SessionsDeps
+  readonly #deps: Deps
   /**
    * The claims of verified tokens, until they expire. Verifying a signature costs more than the rest of a request. The keys
    * are digests: whole tokens would more than double the memory.
    */
   readonly #verified = new Recent<string, jwt.AccessClaims>(verifiedMax)
 
-  constructor(deps: SessionsDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps
   }
 
@@ -201,27 +199,28 @@ export class Sessions {
 
   /** Starts a session at a client, from one of the portal; null if it has ended, or if the client does not serve the person. */
   startingAtClient(session: NewClientSession, by: By): Decision<AtClient | null> {
-    const { id, clientId, personId, startedFrom, offline, now, ...rest } = session
+    const { id, clientId, personId, scope, startedFrom, language, offline, now } = session
     const asks = {
       person: personLock(personId),
       from: store.lockSession(startedFrom),
-      account: store.readPerson(personId),
+      account: readPerson(personId),
       client: store.readRegistered(clientId),
       open: store.readOpenAt(clientId, personId),
     }
     return decision(asks, ({ from, account, client, open }) => {
       if (!from || !account || !canStartAtClient({ from, account, client }, now)) return { result: null }
-      const { device, method, auth_at: authAt } = from
-      const started = { id, role: account.role, personId, device, method, authAt, now }
-      const at = { ...rest, clientId, startedFrom, parentId: offline ? null : startedFrom }
+      const { device, method, auth_at } = from
       const expiresAt = now + lifetimes[account.role].idleMs
+      const started = { id, role: account.role, personId, device, method, authAt: auth_at, now, expiresAt }
+      const parent_id = offline ? null : startedFrom
+      const at = { client_id: clientId, scope, parent_id, started_from: startedFrom, language }
       const oldestOf = { personId, clientId, keep: sessionsAtClientMax }
       return {
         writes: [
-          ...store.insertSession({ ...started, expiresAt }, by, at),
+          ...store.insertSession(started, by, at),
           ...(open!.n < sessionsAtClientMax ? [] : endSessions({ oldestOf }, 'revoked', now, by)),
         ],
-        result: { ...account, session_id: id, auth_at: authAt, method, language: session.language },
+        result: { ...account, session_id: id, auth_at, method, language },
       }
     })
   }
@@ -235,9 +234,16 @@ export class Sessions {
 
   /** The claims of a token that has not expired. Its session may have ended. */
   async verify(token: string): Promise<jwt.AccessClaims | null> {
-    const now = this.#deps.clock.now()
+    const { issuer, keys, clock } = this.#deps
+    const now = clock.now()
     const digest = hash('sha256', token, 'base64url')
-    return (await this.#verifiedBefore(digest, now)) ?? (await this.#verify(token, digest, now))
+    const known = this.#verified.get(digest)
+    // The key may have been revoked since.
+    if (known && known.exp * 1000 > now && (await keys.verifier(known.kid))) return known
+    this.#verified.delete(digest)
+    const claims = await jwt.verifyAccessToken(token, issuer, now, (kid) => keys.verifier(kid))
+    if (claims) this.#verified.set(digest, claims)
+    return claims
   }
 
   async #service({ jti, clientId }: jwt.AccessClaims): Promise<ServiceCaller> {
@@ -284,14 +290,7 @@ export class Sessions {
   touch(session: store.LiveSession): Promise<unknown> | undefined {
     const now = this.#deps.clock.now()
     if (now - session.last_seen_at < seenEveryMs) return
-    const { idleMs, maxMs } = lifetimes[session.role]
-    return store.seen(this.#deps.db, {
-      id: session.session_id,
-      now,
-      unlessSince: now - seenEveryMs + 1,
-      expiresAt: now + idleMs,
-      expiresMaxMs: maxMs,
-    })
+    return store.seen(this.#deps.db, { id: session.session_id, ...extension(session.role, now) })
   }
 
   /** Rotates the refresh token; `refreshOf` says when. */
@@ -337,14 +336,12 @@ export class Sessions {
       await this.end(session, 'reuse', by)
       throw new AppError('session-ended')
     }
-    const { idleMs, maxMs } = lifetimes[session.role]
-    const times = { now, expiresAt: now + idleMs, expiresMaxMs: maxMs }
+    const times = extension(session.role, now)
     const [rotated] = await store.rotate(db, { id, current, from, ...times })
     // Another request was faster; decide again with the new state.
     if (!rotated) return this.#rotate(token, clientId, by, check)
     // Whoever uses an application is not idle.
-    if (session.parent_id !== null)
-      await store.seen(db, { id: session.parent_id, ...times, unlessSince: now - seenEveryMs + 1 })
+    if (session.parent_id !== null) await store.seen(db, { id: session.parent_id, ...times })
     return { session: { ...session, ...rotated }, seq: rotated.refresh_seq }
   }
 
@@ -373,14 +370,10 @@ export class Sessions {
   async ofIdToken(
     token: string,
   ): Promise<{ clientId: string; subject: string; session: store.SessionAndPerson | null } | null> {
-    const {
-      db,
-      clock,
-      issuer: { issuer },
-      keys,
-    } = this.#deps
+    const { db, clock, issuer, keys } = this.#deps
     const keyFor = (kid: string) => keys.verifier(kid)
-    const read = await jwt.readToken(token, 'JWT', { issuer, now: clock.now(), keyFor, evenExpired: true })
+    const expected = { issuer: issuer.issuer, now: clock.now(), keyFor, evenExpired: true }
+    const read = await jwt.readToken(token, 'JWT', expected)
     if (!read) return null
     const { aud: clientId, sub: subject, sid } = read.claims
     if (typeof clientId !== 'string' || typeof sid !== 'string') return null
@@ -437,47 +430,28 @@ export class Sessions {
     seq: number,
   ): Promise<IssuedTokens> {
     const { issuer, roles, clock } = this.#deps
-    const accessToken = await this.accessToken({
-      sub: session.id,
-      sid: session.session_id,
-      roles: [session.role],
-      jti: newId(),
-      clientId: issuer.clientId,
-      audience: issuer.audience,
-    })
+    const { id: sub, session_id: sid, role } = session
+    const { clientId, audience } = issuer
     const reply: TokenReply = {
-      access_token: accessToken,
+      access_token: await this.accessToken({ sub, sid, roles: [role], jti: newId(), clientId, audience }),
       token_type: 'Bearer',
       expires_in: accessTtlMs / 1000,
-      refresh_token: this.refreshTokenOf(session.session_id, seq),
-      user: await roles[session.role].profileOf(session),
+      refresh_token: this.refreshTokenOf(sid, seq),
+      user: await roles[role].profileOf(session),
     }
     return { reply, refreshTtlMs: session.expires_at - clock.now() }
   }
 
   async accessToken(token: jwt.NewAccessToken): Promise<string> {
     const { keys, issuer, clock } = this.#deps
-    return jwt.signAccessToken(await keys.signer(), issuer.issuer, token, {
-      now: clock.now(),
-      ttlMs: accessTtlMs,
-    })
+    const times = { now: clock.now(), ttlMs: accessTtlMs }
+    return jwt.signAccessToken(await keys.signer(), issuer.issuer, token, times)
   }
+}
 
-  /** A key may have been revoked since. */
-  async #verifiedBefore(digest: string, now: number): Promise<jwt.AccessClaims | undefined> {
-    const known = this.#verified.get(digest)
-    if (!known) return undefined
-    if (known.exp * 1000 > now && (await this.#deps.keys.verifier(known.kid))) return known
-    this.#verified.delete(digest)
-    return undefined
-  }
-
-  async #verify(token: string, digest: string, now: number): Promise<jwt.AccessClaims | null> {
-    const { issuer, keys } = this.#deps
-    const claims = await jwt.verifyAccessToken(token, issuer, now, (kid) => keys.verifier(kid))
-    if (claims) this.#verified.set(digest, claims)
-    return claims
-  }
+function extension(role: Role, now: number) {
+  const { idleMs, maxMs } = lifetimes[role]
+  return { now, unlessSince: now - seenEveryMs + 1, expiresAt: now + idleMs, expiresMaxMs: maxMs }
 }
 
 function ignoreEnded(error: unknown): undefined {
@@ -488,8 +462,6 @@ function ignoreEnded(error: unknown): undefined {
 /** The scopes that are in both lists. */
 function inBoth(scope: string, others: string): string {
   const allowed = others.split(' ')
-  return scope
-    .split(' ')
-    .filter((each) => allowed.includes(each))
-    .join(' ')
+  const both = scope.split(' ').filter((each) => allowed.includes(each))
+  return both.join(' ')
 }

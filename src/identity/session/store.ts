@@ -1,5 +1,5 @@
 import { eventHappened } from '../../messages/events/events.ts'
-import { type Db, prune, type ReadById, type Statement, statement } from '../../platform/db/db.ts'
+import { type Db, insertion, prune, type ReadById, type Statement, update } from '../../platform/db/db.ts'
 import { lockOne, readOne } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
 import type { Method, Role } from '../../roles.ts'
@@ -36,16 +36,18 @@ export type SessionAndPerson = Session & Person
 /** Of a session without a proof. Releases that do not know it take it for a proof that is too old for everything. */
 const neverProved = -1
 
-/** The column with its default, which programs before schema 0032 leave, replaced. */
-const authAtColumn = (table: string) => `coalesce(nullif(${table}.auth_at, 0), ${table}.started_at)`
-const authAt = (table: string) => `nullif(${authAtColumn(table)}, ${neverProved})`
+/** Programs before schema 0032 leave the column's default, 0. */
+const authAt = `nullif(coalesce(nullif(s.auth_at, 0), s.started_at), ${neverProved}) as auth_at`
 
-const sessionColumns = `s.id as session_id, s.device, s.started_at, s.last_seen_at, s.expires_at, ${authAt('s')} as auth_at, s.method, s.refresh_seq, s.refresh_parent, s.rotated_at, s.ended_at, s.end_reason, s.client_id, s.scope, s.parent_id, s.language`
-
-const sessionAndPerson = `select ${sessionColumns}, ${personList('p')} from session s join ${accounts} p on p.id = s.person_id`
+const sessionColumns = `s.id as session_id, s.device, s.started_at, s.last_seen_at, s.expires_at, ${authAt}, s.method,
+  s.refresh_seq, s.refresh_parent, s.rotated_at, s.ended_at, s.end_reason, s.client_id, s.scope, s.parent_id, s.language`
 
 export function sessionById(db: Db, id: string): Promise<SessionAndPerson | undefined> {
-  return db.one<SessionAndPerson>(`${sessionAndPerson} where s.id = $1`, [id])
+  return db.one<SessionAndPerson>(
+    `select ${sessionColumns}, ${personList('p')} from session s join ${accounts} p on p.id = s.person_id
+     where s.id = $1`,
+    [id],
+  )
 }
 
 /**
@@ -70,13 +72,9 @@ interface Accounts {
 }
 
 const live = (columns: string): ReadById => {
-  const select = `select s.id as session_id, s.last_seen_at, s.expires_at, ${authAt('s')} as auth_at, s.method, s.client_id, s.scope, s.language, ${columns}
-    from session s join person p on p.id = s.person_id where s.ended_at is null and p.status = 'active'`
-  return {
-    one: `${select} and s.id = $1`,
-    many: `${select} and s.id = any($1)`,
-    idColumn: 'session_id',
-  }
+  const select = `select s.id as session_id, s.last_seen_at, s.expires_at, ${authAt}, s.method, s.client_id, s.scope,
+    s.language, ${columns} from session s join person p on p.id = s.person_id where s.ended_at is null and p.status = 'active'`
+  return { one: `${select} and s.id = $1`, many: `${select} and s.id = any($1)`, idColumn: 'session_id' }
 }
 const liveOf: Record<Role, ReadById> = {
   veterinarian: live(personList('p')),
@@ -99,7 +97,8 @@ export type NamedSession = Session & { readonly client_name: string | null }
 
 export function sessionsOf(db: Db, personId: string): Promise<NamedSession[]> {
   return db.all<NamedSession>(
-    `select ${sessionColumns}, c.name as client_name from session s left join client c on c.id = s.client_id where s.person_id = $1 order by s.started_at desc, s.id`,
+    `select ${sessionColumns}, c.name as client_name from session s left join client c on c.id = s.client_id
+     where s.person_id = $1 order by s.started_at desc, s.id`,
     [personId],
   )
 }
@@ -120,49 +119,21 @@ export interface NewSession {
 /** Zero would be the column's default. */
 const storedProof = (at: number | null) => (at === null ? neverProved : Math.max(1, at))
 
-/** Where a session is, if not at the portal. */
-export interface AtClient {
-  readonly clientId: string
-  readonly scope: string
-  readonly startedFrom: string
-  /** The session with which it ends. */
-  readonly parentId: string | null
-  readonly language: string
-}
-
 export function insertSession(
   s: Omit<NewSession, 'addressKey'> & { expiresAt: number },
   by: By,
-  at?: AtClient,
+  at?: Pick<Session, 'scope' | 'parent_id' | 'language'> & { client_id: string; started_from: string },
 ): Statement[] {
   const { id, role, personId, device, now, expiresAt, authAt = now, method } = s
-  return [
-    statement(
-      `insert into session (id, role, person_id, device, started_at, last_seen_at, expires_at, refresh_seq, rotated_at, rotated_before_at,
-         auth_at, method, client_id, scope, parent_id, started_from, language)
-       values ($1, $2, $3, $4, $5, $5, $6, 1, 0, 0, $7, $8, $9, $10, $11, $12, $13)`,
-      id,
-      role,
-      personId,
-      device,
-      now,
-      expiresAt,
-      storedProof(authAt),
-      method,
-      at?.clientId ?? null,
-      at?.scope ?? null,
-      at?.parentId ?? null,
-      at?.startedFrom ?? null,
-      at?.language ?? null,
-    ),
-    eventHappened('session.started', by, {
-      id: `started.${id}`,
-      at: now,
-      personId,
-      sessionId: id,
-      data: { method, ...(at && { client: at.clientId }) },
-    }),
-  ]
+  const row = {
+    ...{ id, role, person_id: personId, device, method },
+    ...{ started_at: now, last_seen_at: now, expires_at: expiresAt, auth_at: storedProof(authAt) },
+    ...{ refresh_seq: 1, rotated_at: 0, rotated_before_at: 0 },
+    ...at,
+  }
+  const data = { method, ...(at && { client: at.client_id }) }
+  const started = { id: `started.${id}`, at: now, personId, sessionId: id, data }
+  return [insertion('session', row), eventHappened('session.started', by, started)]
 }
 
 /** The client of a session, its person, and the session on which it depends, if there is one. */
@@ -198,9 +169,6 @@ export const readRegistered = (clientId: string) =>
     clientId,
   )
 
-export const readPerson = (id: string) =>
-  readOne<Person>(`select ${personList('p')} from ${accounts} p where p.id = $1`, id)
-
 /** How many sessions somebody has at a client. */
 export const readOpenAt = (clientId: string, personId: string) =>
   readOne<{ n: number }>(
@@ -229,15 +197,15 @@ export function liveServiceToken(
   )
 }
 
-export type SessionRow = Pick<
-  Session,
-  'device' | 'auth_at' | 'method' | 'client_id' | 'ended_at' | 'expires_at'
-> & { readonly person_id: string }
+export interface SessionRow
+  extends Pick<Session, 'device' | 'auth_at' | 'method' | 'client_id' | 'ended_at' | 'expires_at'> {
+  readonly person_id: string
+}
 
 export const lockSession = (id: string) =>
   lockOne<SessionRow>(
     'session',
-    `select s.person_id, s.device, ${authAt('s')} as auth_at, s.method, s.client_id, s.ended_at, s.expires_at
+    `select s.person_id, s.device, ${authAt}, s.method, s.client_id, s.ended_at, s.expires_at
      from session s where s.id = $1`,
     id,
   )
@@ -248,15 +216,10 @@ export function provedAgain(
   by: By,
 ): Statement[] {
   const { id, personId, method, now, eventId } = s
+  const steppedUp = { id: eventId, at: now, personId, sessionId: id, data: { method } }
   return [
-    statement('update session set auth_at = $1, method = $2 where id = $3', now, method, id),
-    eventHappened('session.stepped-up', by, {
-      id: eventId,
-      at: now,
-      personId,
-      sessionId: id,
-      data: { method },
-    }),
+    update('session', { auth_at: now, method }, { id }),
+    eventHappened('session.stepped-up', by, steppedUp),
   ]
 }
 

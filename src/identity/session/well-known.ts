@@ -1,4 +1,6 @@
 /** Public keys and issuer metadata, for services that verify our tokens themselves. */
+
+import type { TUnsafe } from 'typebox'
 import { Titled } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
 import { languages } from '../../platform/lib/languages.ts'
@@ -20,67 +22,38 @@ const PublicKey = Titled('PublicKey', {
 type Jwk = Awaited<ReturnType<SigningKeys['publicKeys']>>[number]
 const PublicKeys = Titled('PublicKeys', { keys: Type.Array(Type.Unsafe<Jwk>(PublicKey)) })
 
-const IssuerMetadata = Titled('IssuerMetadata', {
-  issuer: Type.String(),
-  authorization_endpoint: Type.String(),
-  token_endpoint: Type.String(),
-  userinfo_endpoint: Type.String(),
-  jwks_uri: Type.String(),
-  introspection_endpoint: Type.String(),
-  revocation_endpoint: Type.String(),
-  end_session_endpoint: Type.String(),
-  scopes_supported: Type.Array(Type.String()),
-  response_types_supported: Type.Array(Type.String()),
-  response_modes_supported: Type.Array(Type.String()),
-  grant_types_supported: Type.Array(Type.String()),
-  subject_types_supported: Type.Array(Type.String()),
-  id_token_signing_alg_values_supported: Type.Array(Type.String()),
-  token_endpoint_auth_methods_supported: Type.Array(Type.String()),
-  introspection_endpoint_auth_methods_supported: Type.Array(Type.String()),
-  revocation_endpoint_auth_methods_supported: Type.Array(Type.String()),
-  code_challenge_methods_supported: Type.Array(Type.String()),
-  prompt_values_supported: Type.Array(Type.String()),
-  acr_values_supported: Type.Array(Type.String()),
-  claims_supported: Type.Array(Type.String()),
-  claim_types_supported: Type.Array(Type.String()),
-  claims_parameter_supported: Type.Boolean(),
-  request_parameter_supported: Type.Boolean(),
-  request_uri_parameter_supported: Type.Boolean(),
-  authorization_response_iss_parameter_supported: Type.Boolean(),
-  backchannel_logout_supported: Type.Boolean(),
-  backchannel_logout_session_supported: Type.Boolean(),
-  service_documentation: Type.String(),
-  ui_locales_supported: Type.Array(Type.String()),
-})
-
 const cached = 'public, max-age=300'
 
-export const wellKnownRoutes = (keys: SigningKeys, issuer: string, offers: Offers) => [
-  operation('GET /.well-known/jwks.json', {
-    access: 'public',
-    tag: 'tokens',
-    id: 'getPublicKeys',
-    summary: 'Public keys (RFC 7517)',
-    reply: PublicKeys,
-    async answer({ reply }) {
-      reply.header('Cache-Control', cached)
-      return { keys: await keys.publicKeys() }
-    },
-  }),
-  ...metadataDocuments.map(([name, id, standard]) =>
-    operation(`GET /.well-known/${name}`, {
+export function wellKnownRoutes(keys: SigningKeys, issuer: string, offers: Offers) {
+  const metadata = issuerMetadata(issuer, offers)
+  const IssuerMetadata = Titled('IssuerMetadata', schemasOf(metadata))
+  return [
+    operation('GET /.well-known/jwks.json', {
       access: 'public',
       tag: 'tokens',
-      id,
-      summary: `Issuer metadata (${standard})`,
-      reply: IssuerMetadata,
-      answer({ reply }) {
+      id: 'getPublicKeys',
+      summary: 'Public keys (RFC 7517)',
+      reply: PublicKeys,
+      async answer({ reply }) {
         reply.header('Cache-Control', cached)
-        return issuerMetadata(issuer, offers)
+        return { keys: await keys.publicKeys() }
       },
     }),
-  ),
-]
+    ...metadataDocuments.map(([name, id, standard]) =>
+      operation(`GET /.well-known/${name}`, {
+        access: 'public',
+        tag: 'tokens',
+        id,
+        summary: `Issuer metadata (${standard})`,
+        reply: IssuerMetadata,
+        answer({ reply }) {
+          reply.header('Cache-Control', cached)
+          return metadata
+        },
+      }),
+    ),
+  ]
+}
 
 const metadataDocuments = [
   ['openid-configuration', 'getOpenIdConfiguration', 'OpenID Connect Discovery'],
@@ -130,4 +103,12 @@ function issuerMetadata(issuer: string, { scopes, responseModes, prompts, acrVal
     service_documentation: `${issuer}/docs`,
     ui_locales_supported: Object.keys(languages),
   }
+}
+
+/** Schemas of texts, of lists of them, and of booleans. */
+function schemasOf<Value extends object>(value: Value): { [Name in keyof Value]: TUnsafe<Value[Name]> } {
+  const schemaOf = (one: unknown) =>
+    Array.isArray(one) ? Type.Array(Type.String()) : typeof one === 'string' ? Type.String() : Type.Boolean()
+  const schemas = Object.entries(value).map(([name, one]) => [name, schemaOf(one)])
+  return Object.fromEntries(schemas)
 }

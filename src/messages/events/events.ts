@@ -44,9 +44,9 @@ export function eventHappened<T extends EventType>(
   event: {
     id: string
     at: number
-    personId?: string
+    personId?: string | undefined
     /** Has a column of its own. */
-    sessionId?: string
+    sessionId?: string | null
     data?: Omit<EventData<T>, 'sessionId'>
   },
 ): Statement {

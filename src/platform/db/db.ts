@@ -10,7 +10,15 @@ import type { Ask, Decision, ResultOf, Step } from './decision.ts'
 import type { Param, Row, Statement, Value } from './statement.ts'
 
 export { changeAll, changeSome, locking, padded, prune, sweptRowsMax } from './sets.ts'
-export { insertion, type Param, type Row, type Statement, statement, type Value } from './statement.ts'
+export {
+  insertion,
+  type Param,
+  type Row,
+  type Statement,
+  statement,
+  update,
+  type Value,
+} from './statement.ts'
 
 /** A read by id that many requests make at once, written for one id and for many. */
 export interface ReadById {

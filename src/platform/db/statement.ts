@@ -24,3 +24,16 @@ export function insertion(table: string, row: Readonly<Row>): Statement {
     ...Object.values(row),
   )
 }
+
+/** Of the rows with these values. By column, as an insertion. */
+export function update(table: string, changes: Readonly<Row>, where: Readonly<Row>): Statement {
+  const equal = (row: Readonly<Row>, from: number) =>
+    Object.keys(row).map((column, i) => `${column} = $${from + i}`)
+  const set = equal(changes, 1)
+  const rows = equal(where, set.length + 1)
+  return statement(
+    `update ${table} set ${set.join(', ')} where ${rows.join(' and ')}`,
+    ...Object.values(changes),
+    ...Object.values(where),
+  )
+}
