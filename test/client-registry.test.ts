@@ -4,7 +4,7 @@ import { after, afterEach, before, beforeEach, suite, test } from 'node:test'
 import pg from 'pg'
 import type { ClientKind } from '../src/identity/clients/kinds.ts'
 import { redirectFault } from '../src/identity/clients/redirects.ts'
-import { addClient } from '../src/identity/clients/store.ts'
+import { addClient, type NewClientRow } from '../src/identity/clients/store.ts'
 import { statement } from '../src/platform/db/db.ts'
 import { byOperator, bySystem } from '../src/platform/lib/by.ts'
 import { day, minute } from '../src/platform/lib/clock.ts'
@@ -610,7 +610,7 @@ test('Of two that are added at the same moment, one is counted after the other',
   const other = new pg.Client({ connectionString: service.databaseUrl })
   await other.connect()
   await other.query('begin')
-  const row = {
+  const row: NewClientRow = {
     ...{ id: newId(), kind: 'spa', name: 'Y', redirect_uris: '[]', logout_uris: '[]', backchannel_uri: null },
     ...{
       scopes: 'openid',

@@ -3,39 +3,15 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Db } from '../../platform/db/db.ts'
 import { newToken } from '../../platform/lib/random.ts'
 import type { Role } from '../../roles.ts'
-import type { Admission } from '../session/session.ts'
-import type { ClientKind, Consent, IdTokenAlg } from './kinds.ts'
 import { type ClientRow, clientRow, pageClients } from './store.ts'
 
-export interface Client extends Admission {
-  readonly id: string
-  readonly name: string
-  readonly kind: ClientKind
-  readonly redirectUris: readonly string[]
-  /** Where a browser may be sent after signing out. */
-  readonly logoutUris: readonly string[]
-  /** Where it is told that a session has ended. */
-  readonly backchannelUri: string | null
-  readonly scopes: readonly string[]
-  /** Who may sign in there. */
-  readonly roles: readonly Role[]
-  readonly consent: Consent
-  /** For subjects that differ from client to client; null if the subject is the person's id. */
-  readonly subjectSalt: string | null
-  readonly pkce: boolean
-  readonly claimsInIdToken: boolean
-  readonly idTokenAlg: IdTokenAlg
-  readonly createdAt: number
-  readonly lastUsedAt: number | null
-  readonly disabledAt: number | null
-}
+export type Client = Readonly<ReturnType<typeof clientOf>>
 
 const clientIdPattern = /^[A-Za-z0-9_-]{1,64}$/
 
 /** With its secrets. */
-export async function registrationOf(db: Db, id: string): Promise<ClientRow | undefined> {
-  return clientIdPattern.test(id) ? clientRow(db, id) : undefined
-}
+export const registrationOf = async (db: Db, id: string) =>
+  clientIdPattern.test(id) ? clientRow(db, id) : undefined
 
 /** In any state. */
 export async function clientById(db: Db, id: string): Promise<Client | undefined> {
@@ -43,7 +19,7 @@ export async function clientById(db: Db, id: string): Promise<Client | undefined
   return row && clientOf(row)
 }
 
-export function clientOf(row: ClientRow): Client {
+export function clientOf(row: ClientRow) {
   // A service has none.
   const roles = row.roles === '' ? [] : (row.roles.split(' ') as Role[])
   const { unverified_veterinarians: unverified } = row
@@ -51,12 +27,16 @@ export function clientOf(row: ClientRow): Client {
     id: row.id,
     name: row.name,
     kind: row.kind,
-    redirectUris: JSON.parse(row.redirect_uris),
-    logoutUris: JSON.parse(row.logout_uris),
+    redirectUris: JSON.parse(row.redirect_uris) as string[],
+    /** Where a browser may be sent after signing out. */
+    logoutUris: JSON.parse(row.logout_uris) as string[],
+    /** Where it is told that a session has ended. */
     backchannelUri: row.backchannel_uri,
     scopes: row.scopes.split(' '),
+    /** Who may sign in there. */
     roles,
     consent: row.consent,
+    /** For subjects that differ from client to client; null if the subject is the person's id. */
     subjectSalt: row.subject_salt,
     pkce: row.pkce === 1,
     claimsInIdToken: row.claims_in_id_token === 1,

@@ -7,15 +7,16 @@
  */
 import { AppError, invalidField } from '../../errors.ts'
 import { parseUrl } from '../../messages/webhooks/webhooks.ts'
+import type { Context } from '../../platform/context.ts'
 import type { Db, Statement } from '../../platform/db/db.ts'
 import { decision } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
-import { type Clock, day, timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
+import { day, timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
 import { nearest } from '../../platform/lib/nearest.ts'
 import type { Range } from '../../platform/lib/network.ts'
 import { isId, newId, newToken } from '../../platform/lib/random.ts'
 import { roles } from '../../roles.ts'
-import { parseName } from '../people/names.ts'
+import { nameFrom } from '../people/names.ts'
 import { namesOf } from '../people/people.ts'
 import { endSessions } from '../session/session.ts'
 import { clientOf, digestOf } from './client.ts'
@@ -34,16 +35,7 @@ import { redirectFault } from './redirects.ts'
 import { canRotate, changesOf, clientsMax, closesToUnverified, hasRoom, turned } from './rules.ts'
 import * as store from './store.ts'
 
-export type { Client } from './client.ts'
-export {
-  clientById,
-  clientOf,
-  digestOf,
-  isPageOfClient,
-  registrationOf,
-  secretIsRight,
-  subjectOf,
-} from './client.ts'
+export * from './client.ts'
 export { hasSecret, personScopes, scopesHere, serviceScopes } from './kinds.ts'
 export { redirectFault } from './redirects.ts'
 export { eraseConsents, readEnabled } from './store.ts'
@@ -54,9 +46,7 @@ export const defaultOverlapMs = 7 * day
 const callsShownMs = 7 * day
 const callsShown = 50
 
-export interface ClientsDeps {
-  readonly db: Db
-  readonly clock: Clock
+interface Deps extends Pick<Context, 'db' | 'clock'> {
   readonly production: boolean
   /** Private addresses that back-channel calls may reach. */
   readonly allow: readonly Range[]
@@ -84,9 +74,9 @@ export interface NewClient extends Partial<ClientFields> {
 }
 
 export class Clients {
-  readonly #deps: ClientsDeps
+  readonly #deps: Deps
 
-  constructor(deps: ClientsDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps
   }
 
@@ -197,21 +187,13 @@ export class Clients {
     await this.#find(id)
     const rows = await store.signedIn(db, { clientId: id, now: clock.now(), after, limit: limit + 1 })
     const shown = rows.slice(0, limit)
-    const names = await namesOf(
-      db,
-      shown.map((row) => row.person_id),
-    )
-    return {
-      people: shown.map((row) => ({
-        userId: row.person_id,
-        name: names[row.person_id] ?? null,
-        role: row.role,
-        sessions: row.sessions,
-        since: timestamp(row.since),
-        lastSeenAt: timestamp(row.last_seen_at),
-      })),
-      next: rows.length > limit ? shown.at(-1)!.person_id : null,
-    }
+    const ids = shown.map((row) => row.person_id)
+    const names = await namesOf(db, ids)
+    const people = shown.map(({ person_id: userId, role, sessions, since, last_seen_at }) => ({
+      ...{ userId, name: names[userId] ?? null, role, sessions },
+      ...{ since: timestamp(since), lastSeenAt: timestamp(last_seen_at) },
+    }))
+    return { people, next: rows.length > limit ? ids.at(-1)! : null }
   }
 
   /** Writes nothing if somebody has removed the client meanwhile. */
@@ -284,31 +266,21 @@ export class Clients {
   }
 
   #view(row: store.WatchedClient) {
-    const client = clientOf(row)
-    const { kind } = client
+    const { id: clientId, subjectSalt, createdAt, lastUsedAt, disabledAt, ...client } = clientOf(row)
+    const { kind, consent } = client
     const { secret_before_until: before } = row
-    const subject: Subject = client.subjectSalt === null ? 'public' : 'pairwise'
+    const subject: Subject = subjectSalt === null ? 'public' : 'pairwise'
     return {
-      clientId: client.id,
-      name: client.name,
-      kind,
-      redirectUris: [...client.redirectUris],
-      logoutUris: [...client.logoutUris],
-      backchannelUri: client.backchannelUri,
-      scopes: [...client.scopes],
-      roles: [...client.roles],
-      consent: kind === 'web' || kind === 'spa' ? client.consent : null,
+      clientId,
+      ...client,
+      consent: kind === 'web' || kind === 'spa' ? consent : null,
       subject,
-      pkce: client.pkce,
-      claimsInIdToken: client.claimsInIdToken,
-      idTokenAlg: client.idTokenAlg,
-      unverifiedVeterinarians: client.unverifiedVeterinarians,
       hasSecret: row.secret_digest !== null,
       formerSecretUntil: timestampOrNull(before !== null && before > this.#deps.clock.now() ? before : null),
-      enabled: client.disabledAt === null,
-      disabledAt: timestampOrNull(client.disabledAt),
-      createdAt: timestamp(client.createdAt),
-      lastUsedAt: timestampOrNull(client.lastUsedAt),
+      enabled: disabledAt === null,
+      disabledAt: timestampOrNull(disabledAt),
+      createdAt: timestamp(createdAt),
+      lastUsedAt: timestampOrNull(lastUsedAt),
       signedIn: row.signed_in,
       calls: { waiting: row.waiting, failed: row.failed },
     }
@@ -340,29 +312,21 @@ const fieldsOfPeople = [
   'unverifiedVeterinarians',
 ] as const satisfies readonly (keyof ClientFields)[]
 
-function defaultsOf(kind: ClientKind) {
-  return {
-    redirect_uris: '[]',
-    logout_uris: '[]',
-    backchannel_uri: null,
-    scopes: defaultScopes(kind).join(' '),
-    roles: kind === 'service' ? '' : roles.join(' '),
-    consent: 'never',
-    pkce: 1,
-    claims_in_id_token: 0,
-    id_token_alg: 'ES256',
-    unverified_veterinarians: 0,
-  }
-}
+const defaultsOf = (kind: ClientKind): Omit<store.ClientColumns, 'name'> => ({
+  redirect_uris: '[]',
+  logout_uris: '[]',
+  backchannel_uri: null,
+  scopes: defaultScopes(kind).join(' '),
+  roles: kind === 'service' ? '' : roles.join(' '),
+  consent: 'never',
+  pkce: 1,
+  claims_in_id_token: 0,
+  id_token_alg: 'ES256',
+  unverified_veterinarians: 0,
+})
 
 const wrong = (field: string, detail: string) => invalidField({ pointer: `#/${field}`, detail })
 const notOfService = (field: string) => wrong(field, 'must be left out: a service has no people')
-
-function nameFrom(text: string): string {
-  const name = parseName(text)
-  if (typeof name === 'string') throw wrong('name', name)
-  return name.name
-}
 
 function oneOf<const V extends string>(field: string, text: string, values: readonly V[]): V {
   const found = values.find((value) => value === text)

@@ -1,5 +1,5 @@
 import { eventHappened, eventsFrom } from '../../messages/events/events.ts'
-import { type Db, type Statement, statement, type Value } from '../../platform/db/db.ts'
+import { type Db, insertion, type Statement, statement, update } from '../../platform/db/db.ts'
 import { lockAll, lockOne, readOne } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
 import type { Role } from '../../roles.ts'
@@ -32,28 +32,20 @@ const clientColumns =
   'id, name, kind, redirect_uris, logout_uris, backchannel_uri, scopes, roles, consent, subject_salt, pkce, claims_in_id_token, id_token_alg, unverified_veterinarians, secret_digest, secret_before, secret_before_until, created_at, last_used_at, disabled_at'
 
 /** Enabled clients that are pages in a browser. */
-export function pageClients(db: Db): Promise<{ redirect_uris: string }[]> {
-  return db.all("select redirect_uris from client where kind = 'spa' and disabled_at is null")
-}
+export const pageClients = (db: Db) =>
+  db.all<{ redirect_uris: string }>(
+    "select redirect_uris from client where kind = 'spa' and disabled_at is null",
+  )
 
-export function clientRow(db: Db, id: string): Promise<ClientRow | undefined> {
-  return db.one<ClientRow>(`select ${clientColumns} from client where id = $1`, [id])
-}
+const byId = `select ${clientColumns} from client where id = $1`
+export const clientRow = (db: Db, id: string) => db.one<ClientRow>(byId, [id])
+export const lockClient = (id: string) => lockOne<ClientRow>('client', byId, id)
 
+type Given = 'id' | 'kind' | 'subject_salt' | 'secret_digest' | 'created_at'
+type Later = 'secret_before' | 'secret_before_until' | 'last_used_at' | 'disabled_at'
+export type NewClientRow = Omit<ClientRow, Later>
 /** The columns that can be changed. */
-export interface ClientColumns {
-  readonly name: string
-  readonly redirect_uris: string
-  readonly logout_uris: string
-  readonly backchannel_uri: string | null
-  readonly scopes: string
-  readonly roles: string
-  readonly consent: string
-  readonly pkce: number
-  readonly claims_in_id_token: number
-  readonly id_token_alg: string
-  readonly unverified_veterinarians: number
-}
+export type ClientColumns = Omit<NewClientRow, Given>
 
 export type WatchedClient = ClientRow & {
   /** People. */
@@ -72,18 +64,11 @@ const watched = `select ${clientColumns},
     where l.client_id = client.id and l.created_at > $2 and l.ended_at is not null and l.outcome <> 'delivered') as failed
   from client`
 
-export function allClients(db: Db, now: number, callsSince: number): Promise<WatchedClient[]> {
-  return db.all<WatchedClient>(`${watched} order by lower(name), id`, [now, callsSince])
-}
+export const allClients = (db: Db, now: number, callsSince: number) =>
+  db.all<WatchedClient>(`${watched} order by lower(name), id`, [now, callsSince])
 
-export function watchedClient(
-  db: Db,
-  id: string,
-  now: number,
-  callsSince: number,
-): Promise<WatchedClient | undefined> {
-  return db.one<WatchedClient>(`${watched} where id = $3`, [now, callsSince, id])
-}
+export const watchedClient = (db: Db, id: string, now: number, callsSince: number) =>
+  db.one<WatchedClient>(`${watched} where id = $3`, [now, callsSince, id])
 
 export interface CallRow {
   readonly session_id: string
@@ -107,7 +92,7 @@ export function failedCalls(db: Db, clientId: string, since: number, limit: numb
   )
 }
 
-export interface SignedInRow {
+interface SignedInRow {
   readonly person_id: string
   readonly role: Role
   readonly sessions: number
@@ -116,10 +101,7 @@ export interface SignedInRow {
 }
 
 /** In the order of their ids. */
-export function signedIn(
-  db: Db,
-  p: { clientId: string; now: number; after: string; limit: number },
-): Promise<SignedInRow[]> {
+export function signedIn(db: Db, p: { clientId: string; now: number; after: string; limit: number }) {
   return db.all<SignedInRow>(
     `select person_id, role, count(*) as sessions, min(started_at) as since, max(last_seen_at) as last_seen_at
      from session where client_id = $1 and ended_at is null and expires_at > $2 and person_id > $3
@@ -128,35 +110,17 @@ export function signedIn(
   )
 }
 
-export interface NewClientRow extends ClientColumns {
-  readonly id: string
-  readonly kind: string
-  readonly subject_salt: string | null
-  readonly secret_digest: string | null
-  readonly created_at: number
-}
-
 /** All of them, so that two that are added at once do not both take the last place. */
 export const lockClients = () => lockAll<{ id: string }>('client', 'select id from client order by id')
 /** With a lock of them all: those that were added meanwhile are not locked. */
 export const readCount = () => readOne<{ n: number }>('select count(*) as n from client')
 
-export const lockClient = (id: string) =>
-  lockOne<ClientRow>('client', `select ${clientColumns} from client where id = $1`, id)
-
 export const readEnabled = (id: string) =>
   readOne<{ id: string }>('select id from client where id = $1 and disabled_at is null', id)
 
 export function addClient(client: NewClientRow, by: By): Statement[] {
-  const columns = Object.keys(client)
-  const places = columns.map((_, i) => `$${i + 1}`)
-  return [
-    statement(
-      `insert into client (${columns.join(', ')}) values (${places.join(', ')})`,
-      ...(Object.values(client) as Value[]),
-    ),
-    clientEvent('added', by, { eventId: `added.${client.id}`, id: client.id, now: client.created_at }),
-  ]
+  const { id, created_at: now } = client
+  return [insertion('client', client), clientEvent('added', by, { eventId: `added.${id}`, id, now })]
 }
 
 interface Change {
@@ -175,9 +139,7 @@ export function changeClient(change: Change, columns: Partial<ClientColumns>, by
   const entries = Object.entries(columns)
   if (entries.length === 0) return []
   return [
-    ...entries.map(([column, value]) =>
-      statement(`update client set ${column} = $1 where id = $2`, value, change.id),
-    ),
+    ...entries.map(([column, value]) => update('client', { [column]: value }, { id: change.id })),
     clientEvent('changed', by, change),
   ]
 }
@@ -187,25 +149,15 @@ export function rotateClient(
   r: Change & { from: string; to: string; bothUntil: number | null },
   by: By,
 ): Statement[] {
-  return [
-    statement(
-      'update client set secret_digest = $1, secret_before = $2, secret_before_until = $3 where id = $4',
-      r.to,
-      r.bothUntil === null ? null : r.from,
-      r.bothUntil,
-      r.id,
-    ),
-    clientEvent('rotated', by, r),
-  ]
+  const secret_before = r.bothUntil === null ? null : r.from
+  const secrets = { secret_digest: r.to, secret_before, secret_before_until: r.bothUntil }
+  return [update('client', secrets, { id: r.id }), clientEvent('rotated', by, r)]
 }
 
 /** Tokens of a disabled client are refused. */
 export function turnClient(change: Change, to: 'enabled' | 'disabled', by: By): Statement[] {
-  const disabledAt = to === 'disabled' ? change.now : null
-  return [
-    statement('update client set disabled_at = $1 where id = $2', disabledAt, change.id),
-    clientEvent(to, by, change),
-  ]
+  const disabled_at = to === 'disabled' ? change.now : null
+  return [update('client', { disabled_at }, { id: change.id }), clientEvent(to, by, change)]
 }
 
 /** Codes that were not redeemed, and tokens of a service. Codes come before sessions, as when one is redeemed. */

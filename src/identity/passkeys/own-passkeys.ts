@@ -1,6 +1,6 @@
 /** Somebody's own passkeys: a list, to which they add and from which they remove. */
 import type { Static } from 'typebox'
-import { AppError, invalidField } from '../../errors.ts'
+import { AppError } from '../../errors.ts'
 import { tellOf } from '../../messages/mail/outbox.ts'
 import { type Db, inTurn, type Statement } from '../../platform/db/db.ts'
 import { type Decision, decision } from '../../platform/db/decision.ts'
@@ -10,7 +10,7 @@ import type { Language } from '../../platform/lib/languages.ts'
 import { isId, newId } from '../../platform/lib/random.ts'
 import { mac, type Secrets } from '../../platform/lib/secret.ts'
 import type { OpenMethods } from '../../roles.ts'
-import { parseName } from '../people/names.ts'
+import { nameFrom } from '../people/names.ts'
 import { type Person, personById, personLock, readAccount } from '../people/people.ts'
 import { isAlive, type LiveSession, lockSession } from '../session/session.ts'
 import { challengeTtlMs, newChallenge, readChallenge } from './challenges.ts'
@@ -238,12 +238,6 @@ export async function passkeysOf(db: Db, personId: string) {
 function transportsIn({ response }: Attestation): string {
   const known = (response.transports ?? []).filter((one) => /^[a-z-]{1,20}$/.test(one))
   return known.slice(0, transportsMax).join(',')
-}
-
-function nameFrom(text: string): string {
-  const parsed = parseName(text)
-  if (typeof parsed === 'string') throw invalidField({ pointer: '#/name', detail: parsed })
-  return parsed.name
 }
 
 export function unusable(extra: { known?: false } = {}): AppError {

@@ -1,4 +1,5 @@
 /** First and last names: any script, one line, no direction overrides. */
+import { invalidField } from '../../errors.ts'
 
 const nameCodePointsMax = 100
 const typedLengthMax = 1_000
@@ -22,6 +23,13 @@ export function parseOwnName(text: string): { name: string } | string {
   const folded = parsed.name.normalize('NFKC').replace(unseen, '').toLowerCase()
   if (slashOrAt.test(folded) || webAddress.test(folded)) return 'must not contain /, @ or www.'
   return parsed
+}
+
+/** Of the field `name` of a body. */
+export function nameFrom(text: string): string {
+  const parsed = parseName(text)
+  if (typeof parsed === 'string') throw invalidField({ pointer: '#/name', detail: parsed })
+  return parsed.name
 }
 
 export function parseName(text: string): { name: string } | string {

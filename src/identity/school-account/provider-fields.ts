@@ -2,7 +2,7 @@
 import { invalidField } from '../../errors.ts'
 import { isLoopbackHost } from '../../platform/lib/network.ts'
 import { schoolRoles } from '../../roles.ts'
-import { parseName } from '../people/names.ts'
+import { nameFrom } from '../people/names.ts'
 import type { ProviderKind } from './claims.ts'
 
 const domainsMax = 50
@@ -62,12 +62,6 @@ export function fixedOf({ kind: name, issuer: given, ...fields }: ProviderFields
     tenant: tenantFrom(fields, kind, issuer),
     hosted_domain: hostedDomainFrom(fields, kind),
   }
-}
-
-function nameFrom(text: string): string {
-  const parsed = parseName(text)
-  if (typeof parsed === 'string') throw wrong('name', parsed)
-  return parsed.name
 }
 
 function issuerFrom(text: string, kind: ProviderKind): string {
