@@ -10,10 +10,11 @@
  * this very request was seen (`authorization_ask`).
  */
 import { AppError } from '../../errors.ts'
-import type { Db, Statement } from '../../platform/db/db.ts'
+import type { Context } from '../../platform/context.ts'
+import { readNow, type Statement } from '../../platform/db/db.ts'
 import { decision } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
-import { type Clock, hour, second } from '../../platform/lib/clock.ts'
+import { hour, second } from '../../platform/lib/clock.ts'
 import { newToken } from '../../platform/lib/random.ts'
 import { type Client, clientById, digestOf, readEnabled, subjectOf } from '../clients/clients.ts'
 import type { Passkeys } from '../passkeys/passkeys.ts'
@@ -37,25 +38,21 @@ const askTtlMs = hour
 /** So that a code that is used twice is still recognised. */
 const codeKeptMs = hour
 
-export interface AuthorizationDeps {
-  readonly db: Db
-  readonly clock: Clock
+interface Deps extends Pick<Context, 'db' | 'clock'> {
   readonly issuer: string
   readonly sessions: Pick<Sessions, 'withRefreshToken' | 'ofIdToken'>
   readonly roles: Roles
   readonly passkeys: Pick<Passkeys, 'mustUsePasskey' | 'methodsOf'>
-  readonly limits: AuthorizationLimits
-}
-
-export interface AuthorizationLimits {
-  /** Throws if this session asks too often. */
-  countSession(sessionId: string): void
-  /** Whether a request of somebody who is not signed in may be remembered. */
-  admitStranger(): boolean
+  readonly limits: {
+    /** Throws if this session asks too often. */
+    countSession(sessionId: string): void
+    /** Whether a request of somebody who is not signed in may be remembered. */
+    admitStranger(): boolean
+  }
 }
 
 /** What the page sends: the query of its address, and what the reader decided. */
-export interface Answer {
+interface Answer {
   readonly query: string
   readonly confirmed: boolean
   readonly declined: boolean
@@ -63,7 +60,7 @@ export interface Answer {
   readonly language: string
 }
 
-export interface Need {
+interface Need {
   readonly need: 'sign-in' | 'other-account' | 'refused' | 'step-up' | 'confirm'
   readonly client: Client
   readonly scopes: readonly string[]
@@ -76,9 +73,9 @@ export interface Need {
 type Outcome = Goal | Need
 
 export class Authorization {
-  readonly #deps: AuthorizationDeps
+  readonly #deps: Deps
 
-  constructor(deps: AuthorizationDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps
   }
 
@@ -181,7 +178,7 @@ export class Authorization {
     // The page that confirms also offers another account. Who has just signed in has chosen one.
     if (prompt.has('select_account') && (session.auth_at ?? 0) < (await this.#askedAt(query))) return true
     if (client.consent === 'never') return false
-    const consent = await store.consentOf(this.#deps.db, session.id, client.id)
+    const consent = await readNow(this.#deps.db, store.readConsent(session.id, client.id))
     return !covers(consent?.scope, scopes)
   }
 
@@ -198,7 +195,18 @@ export class Authorization {
     const now = clock.now()
     const code = newToken()
     const of = { clientId: client.id, personId }
-    const issued = { ...of, redirectUri, codeChallenge, nonce, language, sessionId }
+    const issued = {
+      digest: digestOf(code),
+      client_id: client.id,
+      redirect_uri: redirectUri,
+      code_challenge: codeChallenge,
+      scope: scopes.join(' '),
+      nonce,
+      language,
+      person_id: personId,
+      parent_id: sessionId,
+      expires_at: now + codeTtlMs,
+    }
     const asks = {
       person: personLock(personId),
       session: lockSession(sessionId),
@@ -212,12 +220,7 @@ export class Authorization {
         if (isOver || !enabled) return { result: false }
         const allowed = confirmed ? consentWith(consent?.scope, scopes) : null
         const writes = [
-          store.insertCode({
-            ...issued,
-            digest: digestOf(code),
-            scope: scopes.join(' '),
-            expiresAt: now + codeTtlMs,
-          }),
+          store.insertCode(issued),
           store.forgetAsk(digestOf(query)),
           ...(allowed === null ? [] : store.giveConsent({ ...of, scope: allowed, now }, consent, by)),
         ]

@@ -4,10 +4,10 @@
  */
 import { randomInt } from 'node:crypto'
 import { attempt } from '../../messages/webhooks/webhooks.ts'
-import type { Db } from '../../platform/db/db.ts'
+import type { Context } from '../../platform/context.ts'
 import { bySystem } from '../../platform/lib/by.ts'
-import { type Clock, day, hour, minute, second } from '../../platform/lib/clock.ts'
-import { Failure, type FailureLog } from '../../platform/lib/failure.ts'
+import { day, hour, minute, second } from '../../platform/lib/clock.ts'
+import { Failure } from '../../platform/lib/failure.ts'
 import type { Range } from '../../platform/lib/network.ts'
 import { newId } from '../../platform/lib/random.ts'
 import { Rounds } from '../../platform/lib/rounds.ts'
@@ -26,25 +26,22 @@ const jitter = 0.1
 const keptMs = 7 * day
 const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout'
 
-export interface BackChannelDeps {
-  readonly db: Db
-  readonly clock: Clock
+interface Deps extends Pick<Context, 'db' | 'clock' | 'log'> {
   readonly keys: SigningKeys
   readonly issuer: string
   readonly pollMs: number
   /** Private addresses that may be reached. */
   readonly allow: readonly Range[]
   readonly userAgent: string
-  readonly log: FailureLog
   /** Called for every attempt. */
   noted?(outcome: 'delivered' | 'deferred' | 'failed'): void
 }
 
 export class BackChannel {
-  readonly #deps: BackChannelDeps
+  readonly #deps: Deps
   readonly #rounds: Rounds
 
-  constructor(deps: BackChannelDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps
     this.#rounds = new Rounds(() => this.#take(), new Failure(deps.log, 'telling applications of sign-outs'))
   }
@@ -68,7 +65,7 @@ export class BackChannel {
 
   async #take(): Promise<void> {
     const { db, clock } = this.#deps
-    for (const clientId of await clientsToCall(db, clock.now())) {
+    for (const { client_id: clientId } of await clientsToCall(db, clock.now())) {
       const limit = this.#rounds.roomFor(clientId, connectionsPerClient)
       if (limit <= 0) continue
       const now = clock.now()
@@ -113,9 +110,7 @@ export class BackChannel {
       jti: newId(),
       events: { [logoutEvent]: {} },
     }
-    return signToken(await keys.signer(row.id_token_alg), 'logout+jwt', claims, {
-      now: clock.now(),
-      ttlMs: tokenTtlMs,
-    })
+    const times = { now: clock.now(), ttlMs: tokenTtlMs }
+    return signToken(await keys.signer(row.id_token_alg), 'logout+jwt', claims, times)
   }
 }

@@ -3,7 +3,7 @@
  * Wrong secrets are counted by network and client, so that only the network that guesses is stopped.
  */
 import { OAuthError } from '../../errors.ts'
-import type { Db } from '../../platform/db/db.ts'
+import type { Context } from '../../platform/context.ts'
 import { type Client, clientOf, hasSecret, registrationOf, secretIsRight } from '../clients/clients.ts'
 import type { Limits } from '../limits/limits.ts'
 
@@ -14,13 +14,11 @@ export interface Credentials {
 
 const badClient = () => new OAuthError('invalid_client', 'The client is unknown, or its secret is wrong.')
 
-interface CredentialForm {
-  readonly client_id?: string
-  readonly client_secret?: string
-}
-
 /** Null if the request names no client. */
-export function credentialsIn(header: string | undefined, form: CredentialForm): Credentials | null {
+export function credentialsIn(
+  header: string | undefined,
+  form: { client_id?: string; client_secret?: string },
+): Credentials | null {
   const { client_id: clientId, client_secret: secret } = form
   if (header === undefined) {
     if (clientId === undefined && secret === undefined) return null
@@ -50,19 +48,17 @@ function readBasic(header: string): Credentials | null {
 
 const decoded = (text: string) => decodeURIComponent(text.replaceAll('+', ' '))
 
-export interface ClientAuthDeps {
-  readonly db: Db
+export interface ClientAuthDeps extends Pick<Context, 'db' | 'clock'> {
   readonly limits: Limits
-  now(): number
 }
 
 /** Throws `invalid_client`, or too-many-requests after too many wrong secrets from this network. */
 export async function authenticateClient(
-  { db, limits, now }: ClientAuthDeps,
+  { db, clock, limits }: ClientAuthDeps,
   { clientId, secret }: Credentials,
   network: string,
 ): Promise<Client> {
-  const at = now()
+  const at = clock.now()
   const row = await registrationOf(db, clientId)
   if (secret === null && row && !hasSecret(row.kind) && row.disabled_at === null) return clientOf(row)
   // Made-up ids share one count, or they would fill the store.

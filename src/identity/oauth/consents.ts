@@ -1,9 +1,8 @@
 /** The clients that somebody has allowed to sign them in, and how they take that back. */
 import { AppError } from '../../errors.ts'
-import type { Db } from '../../platform/db/db.ts'
+import type { Context } from '../../platform/context.ts'
 import { decision } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
-import type { Clock } from '../../platform/lib/clock.ts'
 import { newId } from '../../platform/lib/random.ts'
 import { applicationsOf } from '../clients/clients.ts'
 import { personLock } from '../people/people.ts'
@@ -11,9 +10,9 @@ import { endSessions } from '../session/session.ts'
 import { forgetCodes, readConsent, withdrawConsent } from './authorize-store.ts'
 
 export class Consents {
-  readonly #deps: { readonly db: Db; readonly clock: Clock }
+  readonly #deps: Pick<Context, 'db' | 'clock'>
 
-  constructor(deps: { db: Db; clock: Clock }) {
+  constructor(deps: Pick<Context, 'db' | 'clock'>) {
     this.#deps = deps
   }
 
@@ -30,10 +29,8 @@ export class Consents {
       decision(asks, ({ consent }) => {
         if (!consent) return { result: false }
         const ended = endSessions({ personId, clientId }, 'revoked', withdrawal.now, by)
-        return {
-          writes: [forgetCodes(withdrawal), ...ended, ...withdrawConsent(withdrawal, by)],
-          result: true,
-        }
+        const writes = [forgetCodes(withdrawal), ...ended, ...withdrawConsent(withdrawal, by)]
+        return { writes, result: true }
       }),
     )
     if (!withdrawn) throw new AppError('not-found', 'You have not allowed this application.')

@@ -2,7 +2,7 @@
  * A client asks to sign somebody out here (OpenID Connect RP-Initiated Logout 1.0). Any page can send a browser here,
  * so the reader is asked first, unless the client shows an ID token of the very session.
  */
-import type { Db } from '../../platform/db/db.ts'
+import type { Context } from '../../platform/context.ts'
 import type { By } from '../../platform/lib/by.ts'
 import { type Client, clientById } from '../clients/clients.ts'
 import type { SessionAndPerson, Sessions } from '../session/session.ts'
@@ -10,8 +10,7 @@ import { isRegistered, withParameters } from './authorize.ts'
 
 const stateMax = 2_000
 
-export interface LogoutDeps {
-  readonly db: Db
+interface Deps extends Pick<Context, 'db'> {
   readonly sessions: Pick<Sessions, 'withRefreshToken' | 'ofIdToken' | 'end' | 'signOut'>
 }
 
@@ -23,19 +22,19 @@ interface Request {
   readonly location: string | null
 }
 
-export type LogoutOutcome =
+type Outcome =
   | { readonly location: string | null }
   | { readonly need: 'confirm'; readonly client: Client | null }
 
 export class Logout {
-  readonly #deps: LogoutDeps
+  readonly #deps: Deps
 
-  constructor(deps: LogoutDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps
   }
 
   /** `token` is that of the portal's cookie, if there is one. */
-  async answer(query: string, confirmed: boolean, token: string | undefined, by: By): Promise<LogoutOutcome> {
+  async answer(query: string, confirmed: boolean, token: string | undefined, by: By): Promise<Outcome> {
     const { sessions } = this.#deps
     const { client, named, location } = await this.#read(query)
     const session = token === undefined ? null : await sessions.withRefreshToken(token, null)

@@ -1,5 +1,13 @@
 import { eventsFrom } from '../../messages/events/events.ts'
-import { type Db, prune, type Row, type Statement, statement } from '../../platform/db/db.ts'
+import {
+  type Db,
+  insertion,
+  prune,
+  type Row,
+  type Statement,
+  statement,
+  update,
+} from '../../platform/db/db.ts'
 import { lockOne } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
 
@@ -20,17 +28,12 @@ export interface CodeRow {
 const code = `select client_id, redirect_uri, code_challenge, scope, nonce, language, person_id, parent_id, expires_at, used_at,
   session_id from authorization_code where digest = $1`
 
-export function codeByDigest(db: Db, digest: string): Promise<CodeRow | undefined> {
-  return db.one<CodeRow>(code, [digest])
-}
-
+export const codeByDigest = (db: Db, digest: string) => db.one<CodeRow>(code, [digest])
 export const lockCode = (digest: string) => lockOne<CodeRow>('code', code, digest)
 
 /** For the session that it starts. */
-export function useCode(digest: string, sessionId: string, now: number): Statement {
-  const sql = 'update authorization_code set used_at = $1, session_id = $2 where digest = $3'
-  return statement(sql, now, sessionId, digest)
-}
+export const useCode = (digest: string, session_id: string, now: number) =>
+  update('authorization_code', { used_at: now, session_id }, { digest })
 
 const usedEveryMs = 60_000
 
@@ -46,28 +49,17 @@ export function noteClientUsed(
   return [statement(sql, now, id, before)]
 }
 
-export function addServiceToken(t: {
-  id: string
-  clientId: string
-  scope: string
-  expiresAt: number
-}): Statement {
-  return statement(
-    'insert into service_token (id, client_id, scope, expires_at) values ($1, $2, $3, $4)',
-    t.id,
-    t.clientId,
-    t.scope,
-    t.expiresAt,
-  )
+interface ServiceToken extends Row {
+  readonly id: string
+  readonly client_id: string
+  readonly scope: string
+  readonly expires_at: number
 }
 
-export function removeServiceToken(id: string, clientId: string): Statement {
-  return statement('delete from service_token where id = $1 and client_id = $2', id, clientId)
-}
-
-export function pruneServiceTokens(now: number): Statement {
-  return prune('service_token', 'id', 'expires_at < $1', now)
-}
+export const addServiceToken = (token: ServiceToken) => insertion('service_token', token)
+export const removeServiceToken = (id: string, clientId: string) =>
+  statement('delete from service_token where id = $1 and client_id = $2', id, clientId)
+export const pruneServiceTokens = (now: number) => prune('service_token', 'id', 'expires_at < $1', now)
 
 /** A client that has to be told of the end of a session. */
 export interface CallRow extends Row {
@@ -82,13 +74,8 @@ export interface CallRow extends Row {
 
 const isDue = 'ended_at is null and next_at <= $1'
 
-export async function clientsToCall(db: Db, now: number): Promise<string[]> {
-  const rows = await db.all<{ client_id: string }>(
-    `select distinct client_id from logout_call where ${isDue}`,
-    [now],
-  )
-  return rows.map(({ client_id }) => client_id)
-}
+export const clientsToCall = (db: Db, now: number) =>
+  db.all<{ client_id: string }>(`select distinct client_id from logout_call where ${isDue}`, [now])
 
 /** Claims due calls by moving `next_at` to the end of the lease, so that another process takes over if this one dies. */
 export async function claimCalls(
@@ -152,15 +139,8 @@ const failure = (sessionId: string, by: By) =>
   )
 
 /** Releases a call that was not made. */
-export function releaseCall(sessionId: string, by: string, now: number): Statement {
-  return statement(
-    'update logout_call set next_at = $1, claimed_by = null where session_id = $2 and claimed_by = $3',
-    now,
-    sessionId,
-    by,
-  )
-}
+export const releaseCall = (session_id: string, claimed_by: string, now: number) =>
+  update('logout_call', { next_at: now, claimed_by: null }, { session_id, claimed_by })
 
-export function pruneCalls(endedBefore: number): Statement {
-  return prune('logout_call', 'session_id', 'ended_at < $1', endedBefore)
-}
+export const pruneCalls = (endedBefore: number) =>
+  prune('logout_call', 'session_id', 'ended_at < $1', endedBefore)

@@ -2,12 +2,13 @@
  * Tokens for clients: for a code, for a refresh token, or for the client itself. Sessions at clients are rows like all
  * others, so they end at once, wherever they are ended.
  */
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { hash, timingSafeEqual } from 'node:crypto'
+import type { Static } from 'typebox'
 import { AppError, OAuthError } from '../../errors.ts'
-import type { Db, Statement } from '../../platform/db/db.ts'
+import type { Context } from '../../platform/context.ts'
+import type { Statement } from '../../platform/db/db.ts'
 import { around, type Outcome } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
-import type { Clock } from '../../platform/lib/clock.ts'
 import { isToken, newId } from '../../platform/lib/random.ts'
 import { readable } from '../../platform/lib/readable.ts'
 import { type Client, clientById, digestOf, scopesHere, subjectOf } from '../clients/clients.ts'
@@ -24,13 +25,11 @@ import {
 } from '../session/session.ts'
 import { acrOf, amrOf, type Claims, claimsOf } from './claims.ts'
 import { type Redeemed, redemptionOf } from './rules.ts'
-import { type Introspection, UserInfo } from './schemas.ts'
+import { type ClientTokenReply, type Introspection, UserInfo } from './schemas.ts'
 import { beyond, knownScopes } from './scopes.ts'
 import * as store from './store.ts'
 
-export interface TokensDeps {
-  readonly db: Db
-  readonly clock: Clock
+interface Deps extends Pick<Context, 'db' | 'clock'> {
   readonly keys: SigningKeys
   readonly sessions: Sessions
   readonly roles: Roles
@@ -39,14 +38,7 @@ export interface TokensDeps {
   signedIn?(clientId: string): void
 }
 
-export interface ClientTokens {
-  readonly access_token: string
-  readonly token_type: 'Bearer'
-  readonly expires_in: number
-  readonly scope: string
-  readonly id_token?: string
-  readonly refresh_token?: string
-}
+type ClientTokens = Static<typeof ClientTokenReply>
 
 interface CodeRequest {
   readonly code: string
@@ -75,9 +67,9 @@ function endStarted(
 }
 
 export class Tokens {
-  readonly #deps: TokensDeps
+  readonly #deps: Deps
 
-  constructor(deps: TokensDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps
   }
 
@@ -115,13 +107,10 @@ export class Tokens {
   }
 
   async refresh(client: Client, token: string, asked: string | undefined, by: By): Promise<ClientTokens> {
-    const { session, refreshToken } = await this.#deps.sessions.refreshAtClient(
-      token,
-      client.id,
-      by,
-      (granted) => narrowed(granted, asked),
-    )
-    await this.#noteUsed(client, this.#deps.clock.now())
+    const { clock, sessions } = this.#deps
+    const check = (granted: string) => void narrowed(granted, asked)
+    const { session, refreshToken } = await sessions.refreshAtClient(token, client.id, by, check)
+    await this.#noteUsed(client, clock.now())
     return this.#reply(client, session, narrowed(session.scope!, asked), { nonce: null, refreshToken })
   }
 
@@ -134,7 +123,7 @@ export class Tokens {
     const jti = newId()
     const now = clock.now()
     await db.tx([
-      store.addServiceToken({ id: jti, clientId: client.id, scope, expiresAt: now + accessTtlMs }),
+      store.addServiceToken({ id: jti, client_id: client.id, scope, expires_at: now + accessTtlMs }),
       ...store.noteClientUsed(client, now),
     ])
     const token = { sub: client.id, jti, clientId: client.id, audience: issuer, scope }
@@ -155,18 +144,13 @@ export class Tokens {
     const inactive = { active: false }
     const claims = await sessions.verify(token)
     if (claims) {
-      if (claims.clientId !== client.id && claims.audience !== client.id) return inactive
+      const { sub, sid, jti, iat, exp, audience: aud, clientId: client_id, roles } = claims
+      if (client_id !== client.id && aud !== client.id) return inactive
       const live = await liveCaller(sessions, token)
       if (!live) return inactive
-      const { sub, sid, jti, iat, exp, audience, roles } = claims
+      const about = { active: true, token_type: 'Bearer', scope: live.scope ?? '', client_id }
       const ofPerson = sid === null ? {} : { sid, roles: [...roles] }
-      const about = {
-        active: true,
-        token_type: 'Bearer',
-        scope: live.scope ?? '',
-        client_id: claims.clientId,
-      }
-      return { ...about, sub, ...ofPerson, iss: issuer, aud: audience, iat, exp, jti }
+      return { ...about, sub, ...ofPerson, iss: issuer, aud, iat, exp, jti }
     }
     const session = await sessions.withRefreshToken(token, client.id)
     if (!session) return inactive
@@ -212,15 +196,10 @@ export class Tokens {
     const { sessions, issuer } = this.#deps
     const scopes = scope.split(' ')
     const isUsedHere = scopesHere.some((here) => scopes.includes(here))
-    const accessToken = await sessions.accessToken({
-      sub: subjectOf(client.subjectSalt, session.id),
-      sid: session.session_id,
-      roles: [session.role],
-      jti: newId(),
-      clientId: client.id,
-      audience: isUsedHere ? issuer : client.id,
-      scope,
-    })
+    const audience = isUsedHere ? issuer : client.id
+    const who = { sub: subjectOf(client.subjectSalt, session.id), sid: session.session_id }
+    const about = { roles: [session.role], jti: newId(), clientId: client.id, audience, scope }
+    const accessToken = await sessions.accessToken({ ...who, ...about })
     return {
       ...bearer(accessToken, scope),
       ...(scopes.includes('openid') && { id_token: await this.#idToken(client, session, scope, nonce) }),
@@ -230,6 +209,7 @@ export class Tokens {
 
   async #idToken(client: Client, session: AtClient, scope: string, nonce: string | null): Promise<string> {
     const { keys, clock, issuer } = this.#deps
+    const reader = { scope, knowsIds: client.subjectSalt === null }
     const claims = {
       iss: issuer,
       aud: client.id,
@@ -239,16 +219,10 @@ export class Tokens {
       acr: acrOf(session.method),
       amr: amrOf[session.method],
       ...(nonce !== null && { nonce }),
-      ...(client.claimsInIdToken &&
-        readable(UserInfo, await this.#claims(session, scope), {
-          scope,
-          knowsIds: client.subjectSalt === null,
-        })),
+      ...(client.claimsInIdToken && readable(UserInfo, await this.#claims(session, scope), reader)),
     }
-    return signToken(await keys.signer(client.idTokenAlg), 'JWT', claims, {
-      now: clock.now(),
-      ttlMs: accessTtlMs,
-    })
+    const times = { now: clock.now(), ttlMs: accessTtlMs }
+    return signToken(await keys.signer(client.idTokenAlg), 'JWT', claims, times)
   }
 
   async #claims(person: PersonInSession & Pick<Session, 'language'>, scope: string): Promise<Claims> {
@@ -278,9 +252,7 @@ const verifierPattern = /^[A-Za-z0-9._~-]{43,128}$/
 /** RFC 7636. A verifier without a challenge is refused, or a code could be swapped for one without. */
 function fitsChallenge(challenge: string | null, verifier: string | undefined): boolean {
   if (challenge === null && verifier === undefined) return true
-  const given = createHash('sha256')
-    .update(verifier ?? '')
-    .digest()
+  const given = hash('sha256', verifier ?? '', 'buffer')
   const wanted = Buffer.from(challenge ?? '', 'base64url')
   const isRight = wanted.length === given.length && timingSafeEqual(wanted, given)
   return isRight && verifierPattern.test(verifier ?? '')

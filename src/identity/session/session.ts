@@ -39,7 +39,7 @@ export { endSessions } from './ending.ts'
 export { historyOf } from './history.ts'
 export { type ForeignKeys, signToken, verifyForeignToken } from './jwt.ts'
 export type { SigningKeys } from './keys.ts'
-export { type Admission, isAlive, refusalOf } from './rules.ts'
+export { isAlive, refusalOf } from './rules.ts'
 export type { LiveSession, Session, SessionAndPerson } from './store.ts'
 export { lockSession } from './store.ts'
 
