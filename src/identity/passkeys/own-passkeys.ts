@@ -2,13 +2,14 @@
 import type { Static } from 'typebox'
 import { AppError } from '../../errors.ts'
 import { tellOf } from '../../messages/mail/outbox.ts'
+import type { Context } from '../../platform/context.ts'
 import { type Db, inTurn, type Statement } from '../../platform/db/db.ts'
 import { type Decision, decision } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
-import { type Clock, timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
+import { timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
 import type { Language } from '../../platform/lib/languages.ts'
 import { isId, newId } from '../../platform/lib/random.ts'
-import { mac, type Secrets } from '../../platform/lib/secret.ts'
+import { mac } from '../../platform/lib/secret.ts'
 import type { OpenMethods } from '../../roles.ts'
 import { nameFrom } from '../people/names.ts'
 import { type Person, personById, personLock, readAccount } from '../people/people.ts'
@@ -22,10 +23,7 @@ import { algorithms, challengeIn, type RelyingParty, verifyAttestation } from '.
 
 const transportsMax = 10
 
-export interface OwnPasskeysDeps {
-  readonly db: Db
-  readonly clock: Clock
-  readonly secrets: Secrets
+export interface OwnPasskeysDeps extends Pick<Context, 'db' | 'clock' | 'secrets'> {
   readonly relyingParty: RelyingParty
   /** How people of each role can sign in. */
   readonly methods: OpenMethods
@@ -103,20 +101,15 @@ export class OwnPasskeys {
     if (!challenge?.isFresh || !attested) throw unusable()
     const owner = await personById(db, personId)
     if (!owner) throw new AppError('session-ended')
-    const { credentialId, publicKey, aaguid, signCount, backedUp } = attested
     const passkey = {
+      ...attested,
       passkey_id: newId(),
       person_id: personId,
-      credential_id: credentialId,
-      public_key: publicKey,
       rp_id: relyingParty.id,
-      aaguid,
       transports: transportsIn(credential),
-      name: name === undefined ? (providerOf(aaguid) ?? device) : nameFrom(name),
-      sign_count: signCount,
-      backed_up: backedUp ? 1 : 0,
+      name: name === undefined ? (providerOf(attested.aaguid) ?? device) : nameFrom(name),
       created_at: now,
-    } as const
+    }
     const { email, role } = owner
     const told = tellOf(secrets, { kind: 'passkey-added', email, role, language, now })
     const added = await db.decide(this.#adding(session, passkey, challenge.digest, { by, told }))
@@ -135,7 +128,7 @@ export class OwnPasskeys {
   ): Decision<ReturnType<typeof additionTo>> {
     const { id: personId, role, session_id: sessionId } = session
     const { created_at: now } = passkey
-    const use = store.useChallenge({ digest, by: newId(), sessionId, now })
+    const use = store.useChallenge(digest, { used_at: now, used_by: newId(), session_id: sessionId })
     const event = { eventId: newId(), sessionId, now, by }
     const asks = {
       person: personLock(personId),
@@ -240,18 +233,9 @@ function transportsIn({ response }: Attestation): string {
   return known.slice(0, transportsMax).join(',')
 }
 
-export function unusable(extra: { known?: false } = {}): AppError {
-  return new AppError('passkey-unusable', undefined, extra)
-}
-
-function missing(): AppError {
-  return new AppError('not-found', 'No passkey has this id.')
-}
-
-function second(): AppError {
-  return new AppError('forbidden', 'Use the passkey that you have. If it is lost, an operator can reset it.')
-}
-
-function tooMany(): AppError {
-  return new AppError('conflict', `An account can have ${passkeysMax} passkeys; remove one first.`)
-}
+export const unusable = (extra: { known?: false } = {}) => new AppError('passkey-unusable', undefined, extra)
+const missing = () => new AppError('not-found', 'No passkey has this id.')
+const second = () =>
+  new AppError('forbidden', 'Use the passkey that you have. If it is lost, an operator can reset it.')
+const tooMany = () =>
+  new AppError('conflict', `An account can have ${passkeysMax} passkeys; remove one first.`)

@@ -39,14 +39,14 @@ export { adminHasPasskey, erasePasskeys, movePasskeys } from './store.ts'
 /** Longer than a challenge lives, so that a clock that is set back revives none. */
 const usedKeptMs = hour
 
-export interface PasskeysDeps extends OwnPasskeysDeps {
+interface Deps extends OwnPasskeysDeps {
   readonly limits: Limits
   readonly sessions: Sessions
 }
 
 type Assertion = Static<typeof AssertionCredential>
 
-export interface PasskeyAnswer {
+interface Answer {
   readonly credential: Assertion
   readonly device: string
   readonly idempotencyKey: string | undefined
@@ -66,10 +66,10 @@ type Answered<T> =
   | { readonly is: 'unusable' }
 
 export class Passkeys {
-  readonly #deps: PasskeysDeps
+  readonly #deps: Deps
   readonly own: OwnPasskeys
 
-  constructor(deps: PasskeysDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps
     this.own = new OwnPasskeys(deps)
   }
@@ -97,7 +97,7 @@ export class Passkeys {
   }
 
   /** Signs in. A request that is sent again with the same Idempotency-Key gets the tokens of the session it started. */
-  async validate(answer: PasskeyAnswer, caller: Caller): Promise<IssuedTokens & { readonly role: Role }> {
+  async validate(answer: Answer, caller: Caller): Promise<IssuedTokens & { readonly role: Role }> {
     const { db, clock, limits, sessions } = this.#deps
     const now = clock.now()
     await limits.admit({ policy: networkPolicies.passkeyValidate }, caller, now)
@@ -157,13 +157,17 @@ export class Passkeys {
    * is recorded. `effect` locks the person.
    */
   #using<T>(
-    { challenge: { digest, isFresh }, passkey, signCount, backedUp }: Proof,
+    { challenge: { digest, isFresh }, passkey, sign_count, backed_up }: Proof,
     { sessionId, repeatedBy, now }: { sessionId: string; repeatedBy: string | null; now: number },
     effect: Decision<T | null>,
   ): Decision<Answered<T>> {
     const { passkey_id: passkeyId, person_id: personId } = passkey
-    const answer = { personId, signCount, isFresh, repeatedBy }
-    const use = store.useChallenge({ digest, by: repeatedBy ?? newId(), sessionId, now })
+    const answer = { personId, signCount: sign_count, isFresh, repeatedBy }
+    const use = store.useChallenge(digest, {
+      used_at: now,
+      used_by: repeatedBy ?? newId(),
+      session_id: sessionId,
+    })
     const cloned = { eventId: `cloned.${digest}`, sessionId: null, now, by: bySystem }
     const asks = { used: store.readUsedChallenge(digest), current: store.readPasskey(passkeyId) }
     return around<typeof asks, T | null, Answered<T>>(asks, effect, ({ used, current }, effect) => {
@@ -171,7 +175,7 @@ export class Passkeys {
       const verdict = verdictOn({ used, passkey: current, canBeUsed: result !== null }, answer, now)
       if (verdict.is === 'repeated' || verdict.is === 'unusable') return { result: verdict }
       if (verdict.is === 'right') {
-        const noted = store.notePasskeyUsed({ passkeyId, signCount, backedUp, now })
+        const noted = store.notePasskeyUsed(passkey, { sign_count, backed_up, last_used_at: now })
         return { writes: [use, ...writes, noted], result: { is: 'right', result: result! } }
       }
       const found = verdict.is === 'cloned' ? [store.noteCloned(passkey, cloned)] : []
@@ -179,7 +183,7 @@ export class Passkeys {
     })
   }
 
-  #mark({ idempotencyKey }: PasskeyAnswer): string | null {
+  #mark({ idempotencyKey }: Answer): string | null {
     if (idempotencyKey === undefined) return null
     return fingerprint(this.#deps.secrets.current, 'idempotency-key', idempotencyKey)
   }

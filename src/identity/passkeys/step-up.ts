@@ -1,9 +1,8 @@
 /** Proves again who somebody is, in the same session, with a code to the address on record. */
 import { AppError } from '../../errors.ts'
-import type { Db } from '../../platform/db/db.ts'
+import type { Context } from '../../platform/context.ts'
 import type { Caller } from '../../platform/lib/bucket.ts'
 import type { By } from '../../platform/lib/by.ts'
-import type { Clock } from '../../platform/lib/clock.ts'
 import type { Language } from '../../platform/lib/languages.ts'
 import type { Role } from '../../roles.ts'
 import { personById } from '../people/people.ts'
@@ -11,9 +10,7 @@ import type { LiveSession, Sessions } from '../session/session.ts'
 import type { SendReply, SignIn } from '../sign-in/sign-in.ts'
 import type { Passkeys } from './passkeys.ts'
 
-export interface StepUpByCodeDeps {
-  readonly db: Db
-  readonly clock: Clock
+interface Deps extends Pick<Context, 'db' | 'clock'> {
   readonly signIn: Readonly<Record<Role, Pick<SignIn, 'send' | 'resend' | 'confirm'>>>
   readonly sessions: Pick<Sessions, 'provingAgain'>
   readonly passkeys: Pick<Passkeys, 'methodsOf'>
@@ -27,9 +24,9 @@ interface StepUpAsk {
 }
 
 export class StepUpByCode {
-  readonly #deps: StepUpByCodeDeps
+  readonly #deps: Deps
 
-  constructor(deps: StepUpByCodeDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps
   }
 
@@ -42,7 +39,8 @@ export class StepUpByCode {
     if (!person) throw new AppError('session-ended')
     const { language, deviceToken, sessionId } = ask
     const asker = { personId: session.id, sessionId: session.session_id }
-    const request = { address: addressOf(person), language, deviceToken, asker }
+    const address = { email: person.email, key: person.email_key }
+    const request = { address, language, deviceToken, asker }
     const own = signIn[session.role]
     return sessionId === undefined ? own.send(request, caller) : own.resend(request, caller, sessionId)
   }
@@ -63,5 +61,3 @@ export class StepUpByCode {
     )
   }
 }
-
-const addressOf = ({ email, email_key }: { email: string; email_key: string }) => ({ email, key: email_key })

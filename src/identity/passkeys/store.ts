@@ -1,5 +1,5 @@
 import { eventHappened } from '../../messages/events/events.ts'
-import { type Db, insertion, prune, type Statement, statement } from '../../platform/db/db.ts'
+import { type Db, insertion, prune, type Statement, statement, update } from '../../platform/db/db.ts'
 import { readAll, readOne } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
 import { accounts } from '../people/people.ts'
@@ -32,22 +32,18 @@ const columns = `k.id as passkey_id, k.person_id, k.email_key, k.credential_id, 
  * A passkey works only while its account has the address it was added under. Otherwise whoever had the account before
  * the school corrected or reassigned its address would keep a way in.
  */
-const isOfAddress = (k: string) =>
-  `exists (select 1 from ${accounts} a where a.id = ${k}.person_id and a.email_key = ${k}.email_key)`
+const isOfAddress = `exists (select 1 from ${accounts} a where a.id = k.person_id and a.email_key = k.email_key)`
 
-export function passkeyByCredential(db: Db, credentialId: string): Promise<Passkey | undefined> {
-  return db.one<Passkey>(
-    `select ${columns} from passkey k where k.credential_id = $1 and ${isOfAddress('k')}`,
-    [credentialId],
-  )
-}
+export const passkeyByCredential = (db: Db, credentialId: string) =>
+  db.one<Passkey>(`select ${columns} from passkey k where k.credential_id = $1 and ${isOfAddress}`, [
+    credentialId,
+  ])
 
-export function passkeysOfPerson(db: Db, personId: string): Promise<Passkey[]> {
-  return db.all<Passkey>(
-    `select ${columns} from passkey k where k.person_id = $1 and ${isOfAddress('k')} order by k.created_at, k.id`,
+export const passkeysOfPerson = (db: Db, personId: string) =>
+  db.all<Passkey>(
+    `select ${columns} from passkey k where k.person_id = $1 and ${isOfAddress} order by k.created_at, k.id`,
     [personId],
   )
-}
 
 /** With a lock of the person. */
 export const readPasskey = (id: string) =>
@@ -66,7 +62,7 @@ export const readCredential = (credentialId: string) =>
 /** Whether the person has a passkey that works under this RP ID. */
 export async function hasPasskey(db: Db, personId: string, rpId: string): Promise<boolean> {
   const found = await db.one(
-    `select 1 from passkey k where k.person_id = $1 and k.rp_id = $2 and ${isOfAddress('k')} limit 1`,
+    `select 1 from passkey k where k.person_id = $1 and k.rp_id = $2 and ${isOfAddress} limit 1`,
     [personId, rpId],
   )
   return found !== undefined
@@ -96,27 +92,15 @@ export function insertPasskey(k: NewPasskey, event: PasskeyEvent): Statement[] {
   return [insertion('passkey', { id, ...columns }), passkeyEvent('passkey.added', k, event)]
 }
 
-export function deletePasskey(k: Passkey, event: PasskeyEvent): Statement[] {
-  return [
-    passkeyEvent('passkey.removed', k, event),
-    statement('delete from passkey where id = $1', k.passkey_id),
-  ]
-}
+export const deletePasskey = (k: Passkey, event: PasskeyEvent): Statement[] => [
+  passkeyEvent('passkey.removed', k, event),
+  statement('delete from passkey where id = $1', k.passkey_id),
+]
 
-export function notePasskeyUsed(use: {
-  passkeyId: string
-  signCount: number
-  backedUp: boolean
-  now: number
-}): Statement {
-  return statement(
-    'update passkey set sign_count = $1, backed_up = $2, last_used_at = $3 where id = $4',
-    use.signCount,
-    use.backedUp ? 1 : 0,
-    use.now,
-    use.passkeyId,
-  )
-}
+export const notePasskeyUsed = (
+  { passkey_id: id }: Passkey,
+  use: Pick<Passkey, 'sign_count' | 'backed_up' | 'last_used_at'>,
+) => update('passkey', use, { id })
 
 export const noteCloned = (k: Passkey, event: PasskeyEvent) => passkeyEvent('passkey.cloned', k, event)
 
@@ -125,48 +109,31 @@ function passkeyEvent(
   { passkey_id: passkeyId, person_id: personId }: Pick<Passkey, 'passkey_id' | 'person_id'>,
   { eventId: id, sessionId, now: at, by }: PasskeyEvent,
 ): Statement {
-  const session = sessionId !== null && { sessionId }
-  return eventHappened(type, by, { id, at, personId, ...session, data: { passkeyId } })
+  return eventHappened(type, by, { id, at, personId, sessionId, data: { passkeyId } })
 }
 
-export function renamePasskey(db: Db, personId: string, passkeyId: string, name: string) {
-  return db.run<{ id: string }>(
-    'update passkey set name = $1 where id = $2 and person_id = $3 returning id',
-    [name, passkeyId, personId],
-  )
-}
+export const renamePasskey = (db: Db, personId: string, passkeyId: string, name: string) =>
+  db.run<{ id: string }>('update passkey set name = $1 where id = $2 and person_id = $3 returning id', [
+    name,
+    passkeyId,
+    personId,
+  ])
 
 /** The owner has proved the new address, so the passkeys go along. */
-export function movePasskeys({
-  personId,
-  from,
-  to,
-}: {
-  personId: string
-  from: string
-  to: string
-}): Statement {
-  return statement(
-    'update passkey set email_key = $1 where person_id = $2 and email_key = $3',
-    to,
-    personId,
-    from,
-  )
-}
+export const movePasskeys = ({ personId, from, to }: { personId: string; from: string; to: string }) =>
+  update('passkey', { email_key: to }, { person_id: personId, email_key: from })
 
 /** Those whose account has another address now. A student who is away has none, and may come back. */
-export function pruneLostPasskeys(): Statement {
-  return prune(
+export const pruneLostPasskeys = () =>
+  prune(
     'passkey',
     'id',
     `exists (select 1 from ${accounts} a where a.id = passkey.person_id and a.email_key <> passkey.email_key)`,
   )
-}
 
 /** When an account is closed, or somebody leaves the staff. The event of that says so. */
-export function erasePasskeys(personId: string): Statement {
-  return statement('delete from passkey where person_id = $1', personId)
-}
+export const erasePasskeys = (personId: string) =>
+  statement('delete from passkey where person_id = $1', personId)
 
 export interface UsedChallenge {
   readonly used_at: number
@@ -185,11 +152,10 @@ export const readUsedChallenge = (digest: string) =>
     digest,
   )
 
-export function useChallenge(c: { digest: string; by: string; sessionId: string; now: number }): Statement {
-  const { digest, by: used_by, sessionId: session_id, now: used_at } = c
-  return insertion('passkey_challenge', { digest, used_at, used_by, session_id })
-}
+export const useChallenge = (
+  digest: string,
+  use: { readonly used_at: number; readonly used_by: string; readonly session_id: string },
+) => insertion('passkey_challenge', { digest, ...use })
 
-export function pruneUsedChallenges(usedBefore: number): Statement {
-  return prune('passkey_challenge', 'digest', 'used_at < $1', usedBefore)
-}
+export const pruneUsedChallenges = (usedBefore: number) =>
+  prune('passkey_challenge', 'digest', 'used_at < $1', usedBefore)

@@ -4,6 +4,7 @@
  */
 import type { Static } from 'typebox'
 import type { AssertionCredential, AttestationCredential } from './schemas.ts'
+import type { Passkey } from './store.ts'
 
 /** WebAuthn §4. */
 const credentialIdOctetsMax = 1_023
@@ -49,10 +50,8 @@ export function challengeIn({ response }: Assertion | Attestation): string | nul
   }
 }
 
-export interface Asserted {
-  readonly signCount: number
-  readonly backedUp: boolean
-}
+/** The columns of a passkey that an answer changes. */
+export type Asserted = Pick<Passkey, 'sign_count' | 'backed_up'>
 
 /** Null if it is not right. The caller compares the counter: of many answers at once, the store sees all. */
 export async function verifyAssertion(
@@ -77,17 +76,15 @@ export async function verifyAssertion(
       credential: { id: credential.id, publicKey: bytesOf(publicKey ?? decoyKey), counter: 0 },
     })
     if (!verified || publicKey === undefined) return null
-    return { signCount: authenticationInfo.newCounter, backedUp: authenticationInfo.credentialBackedUp }
+    const { newCounter, credentialBackedUp } = authenticationInfo
+    return { sign_count: newCounter, backed_up: credentialBackedUp ? 1 : 0 }
   } catch {
     return null
   }
 }
 
-export interface Attested extends Asserted {
-  readonly credentialId: string
-  readonly publicKey: string
-  readonly aaguid: string
-}
+/** Those that a new one brings. */
+type Attested = Asserted & Pick<Passkey, 'credential_id' | 'public_key' | 'aaguid'>
 
 /** Null if it is not right. */
 export async function verifyAttestation(
@@ -114,11 +111,11 @@ export async function verifyAttestation(
     const { credential: made, aaguid, credentialBackedUp } = registrationInfo
     if (made.id !== credential.id || bytesOf(made.id).length > credentialIdOctetsMax) return null
     return {
-      credentialId: made.id,
-      publicKey: Buffer.from(made.publicKey).toString('base64url'),
+      credential_id: made.id,
+      public_key: Buffer.from(made.publicKey).toString('base64url'),
       aaguid,
-      signCount: made.counter,
-      backedUp: credentialBackedUp,
+      sign_count: made.counter,
+      backed_up: credentialBackedUp ? 1 : 0,
     }
   } catch {
     return null
