@@ -33,11 +33,7 @@ const decoyKey =
 const bytesOf = (base64url: string) => new Uint8Array(Buffer.from(base64url, 'base64url'))
 
 let library: Promise<typeof import('@simplewebauthn/server')> | undefined
-
-function load() {
-  library ??= import('@simplewebauthn/server')
-  return library
-}
+const load = () => (library ??= import('@simplewebauthn/server'))
 
 /** The challenge that was answered; null if it cannot be read, or a page within a foreign page asked. */
 export function challengeIn({ response }: Assertion | Attestation): string | null {

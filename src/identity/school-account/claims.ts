@@ -64,22 +64,13 @@ export function readClaims(token: Claims, userinfo: Claims | null, rules: ClaimR
   if (rules.kind === 'entra' && token.tid !== rules.tenant) throw new Refused('tenant')
   if (rules.kind === 'google' && token.hd !== rules.hostedDomain) throw new Refused('hosted-domain')
   const sources = userinfo === null ? [token] : [token, userinfo]
-  return {
-    subject: subjectOf(token, rules),
-    number: numberOf(sources, rules),
-    ...addressOf(sources, rules),
-  }
+  return { subject: subjectOf(token, rules), number: numberOf(sources, rules), ...addressOf(sources, rules) }
 }
 
 /** Whether a claim is a text that can be kept: not empty, not too long, without control characters. */
 export function isClaimText(value: unknown): value is string {
-  return (
-    typeof value === 'string' &&
-    value !== '' &&
-    value.length <= textLengthMax &&
-    value.isWellFormed() &&
-    !/\p{Cc}/u.test(value)
-  )
+  if (typeof value !== 'string' || value === '' || value.length > textLengthMax) return false
+  return value.isWellFormed() && !/\p{Cc}/u.test(value)
 }
 
 function subjectOf({ sub, tid, oid }: Claims, { kind }: ClaimRules): string {
@@ -108,12 +99,8 @@ export function claimedIn(token: Claims, userinfo: Claims | null, rules: ClaimRu
     const texts = values.map((value) => (typeof value === 'number' ? String(value) : value))
     const clean = texts
       .filter((value) => typeof value === 'string')
-      .map((value) =>
-        value
-          .toWellFormed()
-          .replace(/\p{Cc}/gu, ' ')
-          .trim(),
-      )
+      .map((value) => value.toWellFormed())
+      .map((value) => value.replace(/\p{Cc}/gu, ' ').trim())
     return [...new Set(clean)].join(', ').slice(0, textLengthMax).toWellFormed()
   }
   return { number: shown(rules.numberClaim), address: shown(rules.addressClaim ?? 'email') }

@@ -4,7 +4,8 @@
  * asks again for some seconds, so a provider that is slow or down costs little.
  */
 import { AppError } from '../../errors.ts'
-import { type Clock, minute, second } from '../../platform/lib/clock.ts'
+import type { Context } from '../../platform/context.ts'
+import { minute, second } from '../../platform/lib/clock.ts'
 import { isLoopbackHost } from '../../platform/lib/network.ts'
 import { Unreachable } from '../../platform/lib/reachable.ts'
 import { Recent } from '../../platform/lib/recent.ts'
@@ -65,17 +66,16 @@ interface Known {
   keys: { readonly set: ForeignKeys; readonly at: number } | null
 }
 
-export interface OpenIdDeps {
-  readonly clock: Clock
+interface Deps extends Pick<Context, 'clock'> {
   readonly fetch: GuardedFetch
   readonly redirectUri: string
 }
 
 export class OpenId {
-  readonly #deps: OpenIdDeps
+  readonly #deps: Deps
   readonly #known = new Recent<string, Known>(providersKept)
 
-  constructor(deps: OpenIdDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps
   }
 
@@ -175,11 +175,7 @@ export class OpenId {
   /** Opens the provider's form as a browser would; returns why it is not shown, or null. */
   async #enter(client: OpenIdClient): Promise<string | null> {
     const dry = { state: 'dry-run', nonce: 'dry-run', verifier: dryVerifier }
-    const location = await this.authorizationUrl(client, dry, {})
-    const { status, headers } = await this.#deps.fetch(location, {
-      method: 'GET',
-      headers: { accept: 'text/html' },
-    })
+    const { status, headers } = await this.#get(await this.authorizationUrl(client, dry, {}), 'text/html')
     if (status >= 400) return `it answered ${status}; is the redirect URI registered there?`
     const back = headers.get('location') ?? ''
     if (!back.startsWith(this.#deps.redirectUri)) return null
@@ -194,24 +190,18 @@ export class OpenId {
   /** Made for each use, because the library reads the clock's difference only here. */
   async #configuration(client: OpenIdClient): Promise<Configuration> {
     const [library, metadata] = await Promise.all([load(), this.#knownOf(client).metadata])
+    const { clockSkew, clockTolerance, ClientSecretPost, ClientSecretBasic } = library
     const methods = metadata.token_endpoint_auth_methods_supported
     const { clientId, secret, secretInBody } = client
     const takesHeader = methods === undefined || methods.includes('client_secret_basic')
     const inBody = !takesHeader || (secretInBody && methods?.includes('client_secret_post'))
-    const configuration = new library.Configuration(
-      metadata,
-      clientId,
-      this.#clocks(library),
-      inBody ? library.ClientSecretPost(secret) : library.ClientSecretBasic(secret),
-    )
+    const skewMs = this.#deps.clock.now() - Date.now()
+    const clocks = { [clockSkew]: Math.round(skewMs / 1000), [clockTolerance]: clockToleranceSeconds }
+    const authentication = inBody ? ClientSecretPost(secret) : ClientSecretBasic(secret)
+    const configuration = new library.Configuration(metadata, clientId, clocks, authentication)
     configuration[library.customFetch] = this.#deps.fetch
     if (isPlain(client)) library.allowInsecureRequests(configuration)
     return configuration
-  }
-
-  #clocks({ clockSkew, clockTolerance }: Library) {
-    const skewMs = this.#deps.clock.now() - Date.now()
-    return { [clockSkew]: Math.round(skewMs / 1000), [clockTolerance]: clockToleranceSeconds }
   }
 
   #knownOf(client: OpenIdClient): Known {
@@ -245,12 +235,8 @@ export class OpenId {
   /** The claims of a token that the provider signed for us; null for any other. */
   async #verify(client: OpenIdClient, configuration: Configuration, token: string): Promise<Claims | null> {
     const { issuer, clientId: audience } = client
-    const expected = {
-      issuer,
-      audience,
-      now: this.#deps.clock.now(),
-      toleranceSeconds: clockToleranceSeconds,
-    }
+    const now = this.#deps.clock.now()
+    const expected = { issuer, audience, now, toleranceSeconds: clockToleranceSeconds }
     let read = await verifyForeignToken(token, await this.#keys(client, configuration), expected)
     if (read === 'unknown-key')
       read = await verifyForeignToken(token, await this.#keys(client, configuration, true), expected)
@@ -265,14 +251,15 @@ export class OpenId {
     if (known.keys && now - known.keys.at < (again ? keysAgainMs : keysKeptMs)) return known.keys.set
     const { jwks_uri: address } = configuration.serverMetadata()
     if (address === undefined) throw new Unreachable('its metadata names no keys')
-    const response = await this.#deps.fetch(address, {
-      method: 'GET',
-      headers: { accept: 'application/json' },
-    })
+    const response = await this.#get(address, 'application/json')
     const body: unknown = response.ok ? await response.json().catch(() => null) : null
     if (!isKeySet(body)) throw new Unreachable('its keys cannot be read')
     known.keys = { set: body, at: now }
     return body
+  }
+
+  #get(address: string, accept: string): Promise<Response> {
+    return this.#deps.fetch(address, { method: 'GET', headers: { accept } })
   }
 
   /** Some providers, proxies above all, give claims only at userinfo. Null if it need not be asked. */
@@ -312,10 +299,7 @@ export interface Probe {
 }
 
 let library: Promise<Library> | undefined
-function load(): Promise<Library> {
-  library ??= import('openid-client')
-  return library
-}
+const load = () => (library ??= import('openid-client'))
 
 const isPlain = ({ issuer }: OpenIdClient) => issuer.startsWith('http:')
 
@@ -329,12 +313,10 @@ function isKeySet(body: unknown): body is ForeignKeys {
 function asRefused(error: unknown): Error {
   if (error instanceof Refused || error instanceof AppError) return error
   if (isUnreachable(error)) return new Refused('provider-unreachable', { cause: error })
-  const codes = causesOf(error).map((one) => (one as { code?: unknown }).code)
-  const isOfIssuer = causesOf(error).some(
-    (one) => (one.cause as { claim?: unknown } | undefined)?.claim === 'iss',
-  )
-  if (isOfIssuer) return new Refused('issuer', { cause: error })
-  const isTheirs = codes.some((code) => theirFaults.some((one) => one === code))
+  const causes: (Error & { code?: unknown })[] = causesOf(error)
+  const claims = causes.map(({ cause }) => (cause as { claim?: unknown } | undefined)?.claim)
+  if (claims.includes('iss')) return new Refused('issuer', { cause: error })
+  const isTheirs = causes.some(({ code }) => theirFaults.some((one) => one === code))
   return new Refused(isTheirs ? 'provider-refused' : 'token', { cause: error })
 }
 

@@ -77,11 +77,9 @@ function issuerFrom(text: string, kind: ProviderKind): string {
   return text
 }
 
-function tenantFrom(
-  { tenant }: Pick<ProviderFields, 'tenant'>,
-  kind: ProviderKind,
-  issuer: string,
-): string | null {
+type Fixed = Pick<ProviderFields, 'tenant' | 'hostedDomain'>
+
+function tenantFrom({ tenant }: Fixed, kind: ProviderKind, issuer: string): string | null {
   if (kind !== 'entra') {
     if (tenant) throw wrong('tenant', 'is only for Entra ID')
     return null
@@ -92,10 +90,7 @@ function tenantFrom(
   return textFrom('tenant', found)
 }
 
-function hostedDomainFrom(
-  { hostedDomain }: Pick<ProviderFields, 'hostedDomain'>,
-  kind: ProviderKind,
-): string | null {
+function hostedDomainFrom({ hostedDomain }: Fixed, kind: ProviderKind): string | null {
   if (kind !== 'google') {
     if (hostedDomain) throw wrong('hostedDomain', 'is only for Google')
     return null

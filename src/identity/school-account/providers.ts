@@ -1,12 +1,12 @@
 /** The school's OpenID providers: their registry, and a test of each. */
+import type { Static } from 'typebox'
 import { AppError } from '../../errors.ts'
-import type { Db } from '../../platform/db/db.ts'
+import type { Context } from '../../platform/context.ts'
 import { decision, type Outcome } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
-import { type Clock, timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
+import { timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
 import { isId, newId } from '../../platform/lib/random.ts'
 import { seal, unseal } from '../../platform/lib/seal.ts'
-import type { Secrets } from '../../platform/lib/secret.ts'
 import type { OpenMethods, SchoolRole } from '../../roles.ts'
 import { type ClaimRules, isAddressClaimUnused, neededClaims } from './claims.ts'
 import type { OpenId, OpenIdClient } from './openid.ts'
@@ -20,6 +20,7 @@ import {
   wrong,
 } from './provider-fields.ts'
 import { providersMax, type TrustProblem, trustProblem } from './rules.ts'
+import type { ProviderTest } from './schemas.ts'
 import * as store from './store.ts'
 
 /** A provider that people can sign in with. */
@@ -29,21 +30,16 @@ export interface Provider extends OpenIdClient {
   readonly rules: ClaimRules
 }
 
-export interface ProvidersDeps {
-  readonly db: Db
-  readonly clock: Clock
-  readonly secrets: Secrets
+interface Deps extends Pick<Context, 'db' | 'clock' | 'secrets'> {
   readonly openId: OpenId
   readonly publicUrl: string
   readonly methods: OpenMethods
 }
 
-export type ProviderStep = { readonly step: string; readonly ok: boolean; readonly text: string }
-
 export class Providers {
-  readonly #deps: ProvidersDeps
+  readonly #deps: Deps
 
-  constructor(deps: ProvidersDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps
   }
 
@@ -67,14 +63,10 @@ export class Providers {
   async add(fields: ProviderFields, by: By) {
     const { db, clock, secrets } = this.#deps
     const id = newId()
-    const { domains, numberClaim = null, addressClaim = null, trustAddresses = false } = fields
     const fixed = fixedOf(fields)
     const { hosted_domain } = fixed
-    const given = {
-      ...fields,
-      domains: domains ?? (hosted_domain === null ? [] : [hosted_domain]),
-      ...{ numberClaim, addressClaim, trustAddresses },
-    }
+    const domains = hosted_domain === null ? [] : [hosted_domain]
+    const given = { domains, numberClaim: null, addressClaim: null, trustAddresses: false, ...fields }
     const row = {
       id,
       ...fixed,
@@ -98,18 +90,14 @@ export class Providers {
     const { enabled, ...fields } = change
     const columns = columnsOf(fields, (secret) => seal(secrets, id, secret))
     const event = { eventId: newId(), now, by }
-    const changing = decision(
-      { before: store.lockProvider(id) },
-      ({ before }): Outcome<{ problem: TrustProblem | null } | undefined> => {
-        if (!before) return { result: undefined }
-        const disabled = enabled !== undefined && {
-          disabled_at: enabled ? null : (before.disabled_at ?? now),
-        }
-        const row = { ...before, ...columns, ...disabled }
-        const problem = trustProblem(row)
-        return { writes: problem ? [] : store.updateProvider(row, event), result: { problem } }
-      },
-    )
+    type Changed = Outcome<{ problem: TrustProblem | null } | undefined>
+    const changing = decision({ before: store.lockProvider(id) }, ({ before }): Changed => {
+      if (!before) return { result: undefined }
+      const disabled_at = enabled ? null : (before.disabled_at ?? now)
+      const row = { ...before, ...columns, ...(enabled !== undefined && { disabled_at }) }
+      const problem = trustProblem(row)
+      return { writes: problem ? [] : store.updateProvider(row, event), result: { problem } }
+    })
     refuseTrust(found(await db.decide(changing)).problem)
     openId.forget(id)
     return this.show(id)
@@ -140,14 +128,12 @@ export class Providers {
    * Walks through a sign-in without a person: metadata, keys, the form, and a code that nobody issued, which the provider must
    * refuse for that reason alone. It works for a disabled provider, too, and changes nothing.
    */
-  async test(
-    id: string,
-  ): Promise<{ ok: boolean; steps: ProviderStep[]; redirectUri: string; logoutUri: string }> {
+  async test(id: string): Promise<Static<typeof ProviderTest>> {
     const { openId } = this.#deps
     const row = await this.#row(id)
     const provider = this.#provider(row)
     const addresses = this.#addressesOf(id)
-    const steps: ProviderStep[] = []
+    const steps: { step: string; ok: boolean; text: string }[] = []
     const note = (step: string, ok: boolean, text: string) => void steps.push({ step, ok, text })
     const done = () => ({ ok: steps.every(({ ok }) => ok), steps, ...addresses })
     if (!provider) {
@@ -158,15 +144,8 @@ export class Providers {
       const { refusal, keys, pkce, claims, answered } = await openId.probe(provider)
       note('metadata', true, `of ${row.issuer}`)
       note('keys', keys > 0, keys === 1 ? '1 key' : `${keys} keys`)
-      note(
-        'pkce',
-        pkce !== false,
-        pkce === null
-          ? 'it does not say; it is used all the same'
-          : pkce
-            ? 'S256'
-            : 'it does not support S256',
-      )
+      const pkceText = pkce ? 'S256' : 'it does not support S256'
+      note('pkce', pkce !== false, pkce === null ? 'it does not say; it is used all the same' : pkceText)
       note('form', refusal === null, refusal ?? 'the provider lets people sign in for this redirect URI')
       note('credentials', answered === 'invalid_grant', credentialsText(answered))
       const missing =
@@ -185,13 +164,11 @@ export class Providers {
   async reseal(): Promise<void> {
     const { db, secrets } = this.#deps
     if (secrets.all.length === 1) return
-    const rows = await store.allProviders(db)
-    await db.tx(
-      rows.flatMap((row) => {
-        const opened = unseal(secrets, row.id, row.sealed)
-        return opened?.outdated ? [store.resealProvider(row, seal(secrets, row.id, opened.text))] : []
-      }),
-    )
+    const outdated = (await store.allProviders(db)).flatMap((row) => {
+      const opened = unseal(secrets, row.id, row.sealed)
+      return opened?.outdated ? [store.resealProvider(row, seal(secrets, row.id, opened.text))] : []
+    })
+    await db.tx(outdated)
   }
 
   #provider(row: store.ProviderRow): Provider | undefined {
@@ -218,7 +195,10 @@ export class Providers {
   #view(row: store.WatchedProvider) {
     return {
       providerId: row.id,
-      ...fieldsOf(row),
+      name: row.name,
+      clientId: row.client_id,
+      roles: rolesIn(row.roles),
+      ...rulesOf(row),
       issuer: row.issuer,
       enabled: row.disabled_at === null,
       disabledAt: timestampOrNull(row.disabled_at),
@@ -247,28 +227,15 @@ function refuseTrust(problem: TrustProblem | null): void {
 
 export const redirectUriOf = (publicUrl: string) => `${publicUrl}/sign-in/school/callback`
 
-function rulesOf(row: store.ProviderRow): ClaimRules {
-  return {
-    kind: row.kind,
-    domains: listIn(row.domains),
-    numberClaim: row.number_claim,
-    addressClaim: row.address_claim,
-    trustAddresses: row.trust_addresses === 1,
-    tenant: row.tenant,
-    hostedDomain: row.hosted_domain,
-  }
-}
-
-/** As admins give them. */
-function fieldsOf(row: store.ProviderRow) {
-  return {
-    name: row.name,
-    clientId: row.client_id,
-    roles: rolesIn(row.roles),
-    ...rulesOf(row),
-    domains: listIn(row.domains),
-  }
-}
+const rulesOf = (row: store.ProviderRow) => ({
+  kind: row.kind,
+  domains: listIn(row.domains),
+  numberClaim: row.number_claim,
+  addressClaim: row.address_claim,
+  trustAddresses: row.trust_addresses === 1,
+  tenant: row.tenant,
+  hostedDomain: row.hosted_domain,
+})
 
 /** Why claims of students are ignored; null if none is. */
 export function whyUnmatched(rules: ClaimRules & Pick<Provider, 'roles'>): string | null {

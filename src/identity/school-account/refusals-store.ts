@@ -1,4 +1,4 @@
-import { type Db, prune, type Statement, statement } from '../../platform/db/db.ts'
+import { type Db, insertion, prune, type Statement } from '../../platform/db/db.ts'
 
 export interface RefusalRow {
   readonly reference: string
@@ -12,26 +12,14 @@ export interface RefusalRow {
   readonly provider_name: string | null
 }
 
-export interface NewRefusal {
-  readonly reference: string
-  readonly eventId: string
-  readonly at: number
-  readonly providerId: string
-  readonly number: string
-  readonly address: string
+interface NewRefusal extends Pick<RefusalRow, 'reference' | 'at' | 'student_number' | 'email'> {
+  readonly event_id: string
+  readonly provider_id: string
 }
 
-export function insertRefusal(r: NewRefusal): Statement {
-  return statement(
-    `insert into school_refusal (reference, event_id, at, provider_id, student_number, email) values ($1, $2, $3, $4, $5, $6)
-     on conflict (reference) do nothing`,
-    r.reference,
-    r.eventId,
-    r.at,
-    r.providerId,
-    r.number,
-    r.address,
-  )
+export function insertRefusal(refusal: NewRefusal): Statement {
+  const { sql, params } = insertion('school_refusal', { ...refusal })
+  return { sql: `${sql} on conflict (reference) do nothing`, params }
 }
 
 /** The newest first; with `words`, those with this reference, number or address. */
@@ -50,6 +38,4 @@ export function refusalsFor(db: Db, words: string, limit: number): Promise<Refus
   )
 }
 
-export function pruneRefusals(before: number): Statement {
-  return prune('school_refusal', 'reference', 'at < $1', before)
-}
+export const pruneRefusals = (before: number) => prune('school_refusal', 'reference', 'at < $1', before)

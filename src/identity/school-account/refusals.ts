@@ -6,19 +6,18 @@
  * refusals share a budget. The people of the school's own provider have a larger one. Beyond them, refusals are only counted.
  */
 import { eventHappened } from '../../messages/events/events.ts'
-import type { Db, Statement } from '../../platform/db/db.ts'
+import type { Context } from '../../platform/context.ts'
+import type { Statement } from '../../platform/db/db.ts'
 import type { Caller } from '../../platform/lib/bucket.ts'
 import { bySelf } from '../../platform/lib/by.ts'
-import { type Clock, timestamp } from '../../platform/lib/clock.ts'
+import { timestamp } from '../../platform/lib/clock.ts'
 import { newId, newReference } from '../../platform/lib/random.ts'
 import { type Limits, servicePolicies } from '../limits/limits.ts'
 import { type Claimed, Refused } from './claims.ts'
 import type { InProgress } from './in-progress.ts'
 import { insertRefusal, pruneRefusals, type RefusalRow, refusalsFor } from './refusals-store.ts'
 
-export interface RefusalsDeps {
-  readonly db: Db
-  readonly clock: Clock
+interface Deps extends Pick<Context, 'db' | 'clock'> {
   readonly limits: Limits
   readonly keepMs: number
 }
@@ -37,9 +36,9 @@ export class RefusedPerson extends Refused {
 const ofOthers: readonly Refused['reason'][] = ['tenant', 'hosted-domain']
 
 export class Refusals {
-  readonly #deps: RefusalsDeps
+  readonly #deps: Deps
 
-  constructor(deps: RefusalsDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps
   }
 
@@ -56,16 +55,13 @@ export class Refusals {
     const budget = isStranger ? servicePolicies.schoolRefusals : servicePolicies.namedSchoolRefusals
     if (!(await limits.takeOfService(budget, now))) return null
     const personId = refused instanceof RefusedPerson ? refused.personId : linkFor?.personId
-    const eventId = newId()
+    const event_id = newId()
     const reference = [newReference(), newReference(), newReference()].join('-')
+    const data = { reason: refused.reason, reference, providerId, role }
+    const { number: student_number = '', address: email = '' } = claimed ?? {}
     await db.tx([
-      eventHappened('school.refused', bySelf(caller), {
-        id: eventId,
-        at: now,
-        ...(personId !== undefined && { personId }),
-        data: { reason: refused.reason, reference, providerId, role },
-      }),
-      insertRefusal({ reference, eventId, at: now, providerId, ...(claimed ?? { number: '', address: '' }) }),
+      eventHappened('school.refused', bySelf(caller), { id: event_id, at: now, personId, data }),
+      insertRefusal({ reference, event_id, at: now, provider_id: providerId, student_number, email }),
     ])
     return reference
   }

@@ -9,7 +9,7 @@ import { Type } from '../../platform/http/type.ts'
 import { type SchoolRole, schoolRoles } from '../../roles.ts'
 import { operation } from '../session/operation.ts'
 import * as schemas from './schemas.ts'
-import type { Outcome, Providers, SchoolAccounts } from './school-account.ts'
+import type { Answer, Providers, SchoolAccounts } from './school-account.ts'
 
 export interface SchoolAccountRoutesDeps {
   readonly accounts: SchoolAccounts
@@ -82,7 +82,7 @@ const comingBack = ({ answer, portal }: SchoolAccountRoutesDeps) =>
  * The same for every reason, so that nobody can find out who has an account. It is shown where the browser was going to, so
  * that the request of an application is kept.
  */
-function refusalPage({ from, reference }: Extract<Outcome, { kind: 'refused' }>): string {
+function refusalPage({ from, reference }: Extract<Answer, { kind: 'refused' }>): string {
   const { role, providerId, returnTo, linkFor } = from
   const { pathname, search, hash } = new URL(returnTo, 'http://localhost')
   const about = new URLSearchParams({

@@ -104,11 +104,10 @@ export interface TrustProblem {
 }
 
 /** What is wrong with a provider whose addresses all count; null if nothing is. */
-export function trustProblem({
-  kind,
-  trust_addresses,
-  domains,
-}: Pick<ProviderRow, 'kind' | 'trust_addresses' | 'domains'>): TrustProblem | null {
+export function trustProblem(
+  provider: Pick<ProviderRow, 'kind' | 'trust_addresses' | 'domains'>,
+): TrustProblem | null {
+  const { kind, trust_addresses, domains } = provider
   if (trust_addresses === 0) return null
   if (kind !== 'oidc')
     return {

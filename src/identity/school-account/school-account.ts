@@ -8,14 +8,14 @@
  * reply for all reasons. The session, the link and their events are one decision.
  */
 import { AppError, invalidField } from '../../errors.ts'
+import type { Context } from '../../platform/context.ts'
 import { type Db, readNow, type Statement } from '../../platform/db/db.ts'
-import { around, type Decision, decision } from '../../platform/db/decision.ts'
+import { around, type Decision, decision, type Outcome } from '../../platform/db/decision.ts'
 import type { Caller } from '../../platform/lib/bucket.ts'
 import { type By, bySelf, bySystem } from '../../platform/lib/by.ts'
-import { type Clock, timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
+import { timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
 import type { FailureLog } from '../../platform/lib/failure.ts'
 import { isId, newId, newIdAt } from '../../platform/lib/random.ts'
-import type { Secrets } from '../../platform/lib/secret.ts'
 import { type OpenMethods, type SchoolRole, schoolRoles } from '../../roles.ts'
 import { type Limits, networkPolicies, servicePolicies } from '../limits/limits.ts'
 import { type Person, personById, personLock, type Roles } from '../people/people.ts'
@@ -40,12 +40,7 @@ export { OpenId } from './openid.ts'
 export { Providers, redirectUriOf, whyUnmatched } from './providers.ts'
 export { adminHasLink, eraseLinks } from './store.ts'
 
-const retryAfterSeconds = 30
-
-export interface SchoolAccountsDeps {
-  readonly db: Db
-  readonly clock: Clock
-  readonly secrets: Secrets
+interface Deps extends Pick<Context, 'db' | 'clock' | 'secrets'> {
   readonly limits: Limits
   readonly sessions: Sessions
   readonly roles: Roles
@@ -58,12 +53,12 @@ export interface SchoolAccountsDeps {
 }
 
 /** The browser goes to `location` and keeps `sealed` until it comes back. */
-export interface Started {
+interface Started {
   readonly location: string
   readonly sealed: string
 }
 
-export interface StartRequest {
+interface StartRequest {
   readonly providerId: string
   readonly returnTo: string | undefined
   readonly shared: boolean
@@ -72,7 +67,7 @@ export interface StartRequest {
 }
 
 /** After a sign-in or a new link, the browser goes on to `returnTo`; a refusal has its own page. */
-export type Outcome =
+export type Answer =
   | {
       readonly kind: 'signed-in'
       readonly role: SchoolRole
@@ -86,10 +81,10 @@ export type Outcome =
   | { readonly kind: 'not-begun' }
 
 export class SchoolAccounts {
-  readonly #deps: SchoolAccountsDeps
+  readonly #deps: Deps
   readonly refusals: Refusals
 
-  constructor(deps: SchoolAccountsDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps
     const { db, clock, limits, keepRefusalsMs: keepMs } = deps
     this.refusals = new Refusals({ db, clock, limits, keepMs })
@@ -125,10 +120,8 @@ export class SchoolAccounts {
     if (!this.#isOpenTo(role)) throw new AppError('forbidden', 'The school’s account does not open this.')
     if (caller) await this.#take('schoolStart', caller)
     const { shared, otherAccount } = request
-    const inProgress = newInProgress(
-      { providerId: provider.id, role, returnTo, shared, linkFor },
-      clock.now(),
-    )
+    const about = { providerId: provider.id, role, returnTo, shared, linkFor }
+    const inProgress = newInProgress(about, clock.now())
     try {
       const parameters = parametersFor(provider.rules, { returnTo, shared, otherAccount })
       const location = await openId.authorizationUrl(provider, inProgress, parameters)
@@ -136,9 +129,8 @@ export class SchoolAccounts {
     } catch (error) {
       if (error instanceof AppError) throw error
       this.#noteFailure(error, provider.id)
-      throw new AppError('unavailable', `${provider.name} does not answer at the moment.`, {
-        retryAfterSeconds,
-      })
+      const detail = `${provider.name} does not answer at the moment.`
+      throw new AppError('unavailable', detail, { retryAfterSeconds: 30 })
     }
   }
 
@@ -146,7 +138,7 @@ export class SchoolAccounts {
   async answer(
     { sealed, search, device }: { sealed: string | undefined; search: string; device: string },
     caller: Caller,
-  ): Promise<Outcome> {
+  ): Promise<Answer> {
     const { openId } = this.#deps
     // First of all: whoever has no cookie of ours must not use anything up.
     const from = this.#begunBy(sealed, search)
@@ -184,7 +176,7 @@ export class SchoolAccounts {
     answered: Answered,
     { from, device }: { from: InProgress; device: string },
     caller: Caller,
-  ): Promise<Outcome> {
+  ): Promise<Answer> {
     const { role, returnTo, shared, linkFor } = from
     const asserted = readClaims(answered.claims, answered.userinfo, provider.rules)
     const key = { providerId: provider.id, role, subject: asserted.subject }
@@ -210,7 +202,7 @@ export class SchoolAccounts {
     const id = newIdAt(now)
     const about = { id, role: key.role, personId, addressKey, device } as const
     const session = { ...about, method: 'school', authAt, now } as const
-    const at = { sessionId: id, providerId: key.providerId, sub, sid }
+    const at = { session_id: id, provider_id: key.providerId, subject: sub, sid }
     const tokens = await sessions.signIn(session, caller, async (starting) => {
       const entered = await db.decide(this.#entering(match, key, { at, now, by: bySelf(caller) }, starting))
       if ('is' in entered) throw errorOf(entered)
@@ -228,28 +220,23 @@ export class SchoolAccounts {
   ): Decision<Person | Refusal> {
     const { at, now, by } = entry
     const { id: personId } = match.person
-    const { sessionId } = at
-    const link = { ...key, linkId: newIdAt(now), personId, sessionId, now }
+    const link = { ...key, linkId: newIdAt(now), personId, sessionId: at.session_id, now }
     const asks = {
       holder: store.readHolder(personId, key.role),
       links: store.readLinks(key, personId),
       open: store.readOpenProvider(key.providerId),
     }
-    return around<typeof asks, Person | null, Person | Refusal>(
-      asks,
-      starting,
-      ({ holder, links, open }, start) => {
-        const verdict = entryOf({ holder, links, isOpen: open !== undefined }, match, key.subject)
-        if (verdict.is === 'refused') return { result: verdict }
-        const { result: owner, writes = [] } = start()
-        // They have another address than a moment ago.
-        if (!owner) return { result: { is: 'refused', reason: 'outdated-link', personId } }
-        const linking = verdict.is === 'new' ? store.insertLink(link, holder!, by) : []
-        const linkId = verdict.is === 'new' ? link.linkId : verdict.linkId
-        const noted = [store.insertSchoolSession(at), store.noteLinkUsed(linkId, holder!, now)]
-        return { writes: [...linking, ...writes, ...noted], result: owner }
-      },
-    )
+    return around(asks, starting, ({ holder, links, open }, start): Outcome<Person | Refusal> => {
+      const verdict = entryOf({ holder, links, isOpen: open !== undefined }, match, key.subject)
+      if (verdict.is === 'refused') return { result: verdict }
+      const { result: owner, writes = [] } = start()
+      // They have another address than a moment ago.
+      if (!owner) return { result: { is: 'refused', reason: 'outdated-link', personId } }
+      const linking = verdict.is === 'new' ? store.insertLink(link, holder!, by) : []
+      const linkId = verdict.is === 'new' ? link.linkId : verdict.linkId
+      const noted = [store.insertSchoolSession(at), store.noteLinkUsed(linkId, holder!, now)]
+      return { writes: [...linking, ...writes, ...noted], result: owner }
+    })
   }
 
   /** By the link, then by the claims. */
@@ -312,7 +299,7 @@ export class SchoolAccounts {
     if (refusal) throw errorOf(refusal)
   }
 
-  async links(personId: string) {
+  links(personId: string) {
     return linksOf(this.#deps.db, personId)
   }
 
@@ -371,11 +358,8 @@ export class SchoolAccounts {
 
   async #take(policy: 'schoolStart' | 'schoolAnswer', caller: Caller, service?: 'school'): Promise<void> {
     const { clock, limits } = this.#deps
-    const policies = {
-      policy: networkPolicies[policy],
-      ...(service && { service: servicePolicies[service] }),
-    }
-    await limits.admit(policies, caller, clock.now())
+    const ofService = service && { service: servicePolicies[service] }
+    await limits.admit({ policy: networkPolicies[policy], ...ofService }, caller, clock.now())
   }
 
   /** The message of an error may quote a token, so only its kind is logged. */

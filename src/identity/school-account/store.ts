@@ -1,5 +1,13 @@
 import { eventHappened } from '../../messages/events/events.ts'
-import { type Db, insertion, prune, type Statement, statement } from '../../platform/db/db.ts'
+import {
+  type Db,
+  insertion,
+  prune,
+  type Row,
+  type Statement,
+  statement,
+  update,
+} from '../../platform/db/db.ts'
 import { lockAll, lockOne, readAll, readOne } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
 import type { Role, SchoolRole } from '../../roles.ts'
@@ -29,29 +37,20 @@ export interface ProviderRow {
 const providerColumns =
   'v.id, v.name, v.kind, v.issuer, v.client_id, v.sealed, v.roles, v.domains, v.number_claim, v.address_claim, v.trust_addresses, v.tenant, v.hosted_domain, v.created_at, v.disabled_at'
 
-export function allProviders(db: Db): Promise<ProviderRow[]> {
-  return db.all<ProviderRow>(`select ${providerColumns} from provider v order by v.created_at, v.id`)
-}
-
-export function providerById(db: Db, id: string): Promise<ProviderRow | undefined> {
-  return db.one<ProviderRow>(`select ${providerColumns} from provider v where v.id = $1`, [id])
-}
+const byId = `select ${providerColumns} from provider v where v.id = $1`
+export const providerById = (db: Db, id: string) => db.one<ProviderRow>(byId, [id])
+export const lockProvider = (id: string) => lockOne<ProviderRow>('provider', byId, id)
+export const allProviders = (db: Db) =>
+  db.all<ProviderRow>(`select ${providerColumns} from provider v order by v.created_at, v.id`)
 
 export type WatchedProvider = ProviderRow & { readonly links: number }
 
 const watched = `select ${providerColumns}, (select count(*) from school_link l where l.provider_id = v.id) as links
   from provider v`
 
-export function watchedProviders(db: Db): Promise<WatchedProvider[]> {
-  return db.all<WatchedProvider>(`${watched} order by v.created_at, v.id`)
-}
-
-export function watchedProvider(db: Db, id: string): Promise<WatchedProvider | undefined> {
-  return db.one<WatchedProvider>(`${watched} where v.id = $1`, [id])
-}
-
-export const lockProvider = (id: string) =>
-  lockOne<ProviderRow>('provider', `select ${providerColumns} from provider v where v.id = $1`, id)
+export const watchedProviders = (db: Db) => db.all<WatchedProvider>(`${watched} order by v.created_at, v.id`)
+export const watchedProvider = (db: Db, id: string) =>
+  db.one<WatchedProvider>(`${watched} where v.id = $1`, [id])
 
 /** With their count read afterwards, so that of two that are added at once the second sees the first. */
 export const lockProviders = () => lockAll<{ id: string }>('provider', 'select id from provider order by id')
@@ -72,37 +71,18 @@ export function insertProvider(v: ProviderRow, by: By): Statement[] {
   return [insertion('provider', { ...v }), providerEvent('provider.added', v.id, event)]
 }
 
-export function updateProvider(v: ProviderRow, event: Event): Statement[] {
-  return [
-    statement(
-      `update provider set name = $2, client_id = $3, sealed = $4, roles = $5, domains = $6, number_claim = $7,
-         address_claim = $8, trust_addresses = $9, hosted_domain = $10, disabled_at = $11
-       where id = $1`,
-      v.id,
-      v.name,
-      v.client_id,
-      v.sealed,
-      v.roles,
-      v.domains,
-      v.number_claim,
-      v.address_claim,
-      v.trust_addresses,
-      v.hosted_domain,
-      v.disabled_at,
-    ),
-    providerEvent('provider.changed', v.id, event),
-  ]
-}
+export const updateProvider = ({ id, ...changes }: ProviderRow, event: Event): Statement[] => [
+  update('provider', changes, { id }),
+  providerEvent('provider.changed', id, event),
+]
 
 /** Sessions that began there go on. */
-export function deleteProvider(id: string, event: Event): Statement[] {
-  return [
-    providerEvent('provider.removed', id, event),
-    statement('delete from school_link where provider_id = $1', id),
-    statement('delete from school_session where provider_id = $1', id),
-    statement('delete from provider where id = $1', id),
-  ]
-}
+export const deleteProvider = (id: string, event: Event): Statement[] => [
+  providerEvent('provider.removed', id, event),
+  statement('delete from school_link where provider_id = $1', id),
+  statement('delete from school_session where provider_id = $1', id),
+  statement('delete from provider where id = $1', id),
+]
 
 const providerEvent = (
   type: 'provider.added' | 'provider.changed' | 'provider.removed',
@@ -110,9 +90,8 @@ const providerEvent = (
   { eventId: id, now: at, by }: Event,
 ) => eventHappened(type, by, { id, at, data: { providerId } })
 
-export function resealProvider({ id, sealed }: ProviderRow, resealed: string): Statement {
-  return statement('update provider set sealed = $1 where id = $2 and sealed = $3', resealed, id, sealed)
-}
+export const resealProvider = ({ id, sealed }: ProviderRow, resealed: string) =>
+  update('provider', { sealed: resealed }, { id, sealed })
 
 export interface LinkRow {
   readonly link_id: string
@@ -167,23 +146,18 @@ export interface SubjectKey {
   readonly subject: string
 }
 
-export function linkBySubject(
-  db: Db,
-  { providerId, role, subject }: SubjectKey,
-): Promise<LinkRow | undefined> {
-  return db.one<LinkRow>(
+export const linkBySubject = (db: Db, { providerId, role, subject }: SubjectKey) =>
+  db.one<LinkRow>(
     `select ${linkColumns} from school_link l where l.provider_id = $1 and l.role = $2 and l.subject = $3`,
     [providerId, role, subject],
   )
-}
 
-export function linksOfPerson(db: Db, personId: string): Promise<(LinkRow & { readonly name: string })[]> {
-  return db.all(
+export const linksOfPerson = (db: Db, personId: string) =>
+  db.all<LinkRow & { readonly name: string }>(
     `select ${linkColumns}, v.name from school_link l join provider v on v.id = l.provider_id
      where l.person_id = $1 order by l.created_at, l.id`,
     [personId],
   )
-}
 
 export function insertLink(
   link: SubjectKey & { linkId: string; personId: string; sessionId: string; now: number },
@@ -192,27 +166,15 @@ export function insertLink(
 ): Statement[] {
   const { linkId: id, providerId, role, subject, personId, sessionId, now: at } = link
   const key = { provider_id: providerId, role, subject, person_id: personId }
+  const event = { id: `linked.${id}`, at, personId, sessionId, data: { providerId } }
   return [
     insertion('school_link', { id, ...key, email_key, student_number, created_at: at }),
-    eventHappened('school.linked', by, {
-      id: `linked.${id}`,
-      at,
-      personId,
-      sessionId,
-      data: { providerId },
-    }),
+    eventHappened('school.linked', by, event),
   ]
 }
 
-export function noteLinkUsed(linkId: string, { email_key, student_number }: Holder, now: number): Statement {
-  return statement(
-    'update school_link set last_used_at = $1, email_key = $2, student_number = $3 where id = $4',
-    now,
-    email_key,
-    student_number,
-    linkId,
-  )
-}
+export const noteLinkUsed = (id: string, { email_key, student_number }: Holder, now: number) =>
+  update('school_link', { last_used_at: now, email_key, student_number }, { id })
 
 /** `sessionId` is that of the owner; null if staff remove it. */
 export function deleteLink(
@@ -220,56 +182,44 @@ export function deleteLink(
   sessionId: string | null,
   { eventId: id, now: at, by }: Event,
 ): Statement[] {
-  const session = sessionId !== null && { sessionId }
   return [
-    eventHappened('school.unlinked', by, { id, at, personId, ...session, data: { providerId } }),
+    eventHappened('school.unlinked', by, { id, at, personId, sessionId, data: { providerId } }),
     statement('delete from school_link where id = $1', link_id),
   ]
 }
 
+/** When an account is closed, or somebody leaves the staff. The event of that says so. */
+export const eraseLinks = (personId: string) =>
+  statement('delete from school_link where person_id = $1', personId)
+
 /** A session that began at a provider, with the names that it and its owner have there. */
-export interface SchoolSession {
-  readonly sessionId: string
-  readonly providerId: string
-  readonly sub: string
+export interface SchoolSession extends Row {
+  readonly session_id: string
+  readonly provider_id: string
+  readonly subject: string
   readonly sid: string | null
 }
 
-/** When an account is closed, or somebody leaves the staff. The event of that says so. */
-export function eraseLinks(personId: string): Statement {
-  return statement('delete from school_link where person_id = $1', personId)
-}
-
-export function insertSchoolSession(s: SchoolSession): Statement {
-  const { sessionId: session_id, providerId: provider_id, sub: subject, sid } = s
-  return insertion('school_session', { session_id, provider_id, subject, sid })
-}
+export const insertSchoolSession = (session: SchoolSession) => insertion('school_session', session)
 
 /** The open sessions that a logout at the provider ends: of one session there, or all of somebody that began before it. */
-export function sessionsAt(
+export const sessionsAt = (
   db: Db,
-  {
-    providerId,
-    sub,
-    sid,
-    before,
-  }: { providerId: string; sub: string | null; sid: string | null; before: number },
-): Promise<{ session_id: string; id: string }[]> {
-  return db.all(
+  at: { providerId: string; sub: string | null; sid: string | null; before: number },
+) =>
+  db.all<{ session_id: string; id: string }>(
     `select t.session_id, s.person_id as id from school_session t join session s on s.id = t.session_id
      where t.provider_id = $1 and s.ended_at is null and s.started_at <= $2
        and (cast($3 as text) is null or t.subject = $3) and (cast($4 as text) is null or t.sid = $4)`,
-    [providerId, before, sub, sid],
+    [at.providerId, at.before, at.sub, at.sid],
   )
-}
 
-export function pruneSchoolSessions(): Statement {
-  return prune(
+export const pruneSchoolSessions = () =>
+  prune(
     'school_session',
     'session_id',
     'not exists (select 1 from session s where s.id = school_session.session_id and s.ended_at is null)',
   )
-}
 
 /** Students who have this number on the current roster; two at most. */
 export async function studentsByNumber(db: Db, number: string): Promise<string[]> {
