@@ -11,20 +11,22 @@
  * `lib/code.ts`.
  */
 
+import type { Static } from 'typebox'
 import { AppError } from '../../errors.ts'
 import { codeAnswered } from '../../messages/delivery/delivery.ts'
 import { queueMail } from '../../messages/mail/outbox.ts'
-import { type Db, inTurn, type Statement } from '../../platform/db/db.ts'
+import type { Context } from '../../platform/context.ts'
+import { inTurn, type Statement } from '../../platform/db/db.ts'
 import { around, type Decision, decision, type Outcome } from '../../platform/db/decision.ts'
 import { type Address, inboxOf } from '../../platform/lib/address.ts'
 import { type Caller, tooManyRequests } from '../../platform/lib/bucket.ts'
 import { bySystem } from '../../platform/lib/by.ts'
-import { type Clock, minute, timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
-import { type CodeSubject, codesEqual, type Digits, deriveCode } from '../../platform/lib/code.ts'
+import { minute, timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
+import { codesEqual, type Digits, deriveCode } from '../../platform/lib/code.ts'
 import type { Language } from '../../platform/lib/languages.ts'
 import type { Counts } from '../../platform/lib/limit.ts'
 import { isId, newId, newIdAt, newReference } from '../../platform/lib/random.ts'
-import { fingerprint, type Secrets } from '../../platform/lib/secret.ts'
+import { fingerprint } from '../../platform/lib/secret.ts'
 import {
   type Attack,
   attacksBegunBy,
@@ -50,20 +52,15 @@ import {
   verdictOn,
   type Whose,
 } from './rules.ts'
+import type { CodeSent } from './schemas.ts'
 import * as store from './store.ts'
 
 const challengeKeptMs = 60 * minute
 const eightDigitsFrom = 10_000_000
 
-export interface SendReply {
-  readonly sessionId: string
-  readonly reference: string
-  readonly digits: Digits
-  readonly expiresAt: string
-  readonly resendAt: string | null
-}
+export type SendReply = Static<typeof CodeSent>
 
-export interface CodeRequest {
+interface CodeRequest {
   readonly address: Address
   readonly language: Language
   /** As sent by the client; a token for another address is ignored. */
@@ -73,16 +70,10 @@ export interface CodeRequest {
 }
 
 /** Somebody who is signed in and asks for a code. */
-export interface Asker {
+interface Asker {
   readonly personId: string
   /** The session that the code renews; null if the account is to move to the address. */
   readonly sessionId: string | null
-}
-
-export interface AskersAnswer {
-  readonly asker: Asker
-  readonly code: number
-  readonly sessionId: string
 }
 
 interface Guess {
@@ -91,7 +82,7 @@ interface Guess {
   readonly sessionId: string
 }
 
-export interface Answer extends Guess {
+interface Answer extends Guess {
   readonly device: string
   readonly idempotencyKey: string | undefined
 }
@@ -105,11 +96,6 @@ interface Attempt<T> {
   readonly effect: Decision<T | null> | null
 }
 
-interface Answered<T> {
-  readonly challenge: Challenge
-  readonly result: T | null
-}
-
 interface Judged<T> {
   readonly verdict: Verdict | { readonly is: 'must-wait' }
   readonly challenge?: Challenge
@@ -117,25 +103,11 @@ interface Judged<T> {
   readonly attacks?: readonly Attack[]
 }
 
-interface Wrong {
-  readonly challenge: Challenge
-  readonly verdict: Verdict
-  readonly exhausted: Counts | undefined
-}
-
-interface Resent {
-  readonly resend: Resend
-  readonly challenge: Challenge | undefined
-}
-
-export interface SignedIn extends IssuedTokens {
+interface SignedIn extends IssuedTokens {
   readonly deviceToken: string
 }
 
-export interface SignInDeps {
-  readonly db: Db
-  readonly clock: Clock
-  readonly secrets: Secrets
+interface Deps extends Pick<Context, 'db' | 'clock' | 'secrets'> {
   readonly limits: Limits
   readonly sessions: Sessions
   readonly outbox: { wake(): void }
@@ -144,10 +116,10 @@ export interface SignInDeps {
 }
 
 export class SignIn {
-  readonly #deps: SignInDeps
+  readonly #deps: Deps
   readonly #rules: RoleRules
 
-  constructor(deps: SignInDeps, rules: RoleRules) {
+  constructor(deps: Deps, rules: RoleRules) {
     this.#deps = deps
     this.#rules = rules
   }
@@ -167,19 +139,14 @@ export class SignIn {
   async #send(request: CodeRequest, ask: CodeAsk, caller: Caller, now: number): Promise<SendReply> {
     const { db, limits, outbox } = this.#deps
     const opened = this.#newChallenge(request, ask, now)
-    const opening = decision(
-      {
-        ...limits.codeAsks(ask, now),
-        open: store.readOpenChallenges(ask.inbox, now),
-      },
-      ({ state, guesses, open }) => {
-        const taken = codeTaken(ask, state, now)
-        if (!taken) return { result: null }
-        const challenge = { ...opened, digits: guesses && needsLongerCode(guesses, open!.n) ? 8 : 6 } as const
-        const writes = [...taken, store.insertChallenge(challenge), ...queueCode(challenge, request, now)]
-        return { writes, result: challenge }
-      },
-    )
+    const asks = { ...limits.codeAsks(ask, now), open: store.readOpenChallenges(ask.inbox, now) }
+    const opening = decision(asks, ({ state, guesses, open }) => {
+      const taken = codeTaken(ask, state, now)
+      if (!taken) return { result: null }
+      const challenge = { ...opened, digits: guesses && needsLongerCode(guesses, open!.n) ? 8 : 6 } as const
+      const writes = [...taken, store.insertChallenge(challenge), ...queueCode(challenge, request, now)]
+      return { writes, result: challenge }
+    })
     const before = await limits.beforeCode(ask, now)
     const steps = before === 'refused' ? [] : [...before, opening]
     const challenge = await (ask.device === null
@@ -205,18 +172,17 @@ export class SignIn {
     if (before === 'refused') throw await limits.codeRefusal(ask, now)
 
     const sendId = newIdAt(now)
-    const again = decision(
-      { challenge: store.lockChallenge(sessionId), ...limits.codeAsks(ask, now) },
-      ({ challenge, state, guesses }): Outcome<Resent | null> => {
-        const resend = resendOf(challenge, { whose, isCalm: isCalmWith(guesses) }, now)
-        if (resend.is !== 'due') return { result: { resend, challenge } }
-        const taken = codeTaken(ask, state, now)
-        if (!taken) return { result: null }
-        const mail = queueCode({ ...challenge!, send_id: sendId }, request, now)
-        const writes = [...taken, store.noteResent(sessionId, sendId, resend.nextAt), ...mail]
-        return { writes, result: { resend, challenge } }
-      },
-    )
+    type Resent = Outcome<{ resend: Resend; challenge: Challenge | undefined } | null>
+    const asks = { challenge: store.lockChallenge(sessionId), ...limits.codeAsks(ask, now) }
+    const again = decision(asks, ({ challenge, state, guesses }): Resent => {
+      const resend = resendOf(challenge, { whose, isCalm: isCalmWith(guesses) }, now)
+      if (resend.is !== 'due') return { result: { resend, challenge } }
+      const taken = codeTaken(ask, state, now)
+      if (!taken) return { result: null }
+      const mail = queueCode({ ...challenge!, send_id: sendId }, request, now)
+      const writes = [...taken, store.noteResent(sessionId, sendId, resend.nextAt), ...mail]
+      return { writes, result: { resend, challenge } }
+    })
     const result = await inTurn(db, [...before, again])
     if (!result) throw await limits.codeRefusal(ask, now)
     const { resend, challenge } = result
@@ -286,21 +252,18 @@ export class SignIn {
     const fits = this.#fits(answer)
     const found = await findAccount.call(this.#rules, fits ? address.key : nobody())
     const owner = fits && found && canSignIn(found, now) ? found : undefined
-    const about = { id: sessionId, role, personId: owner?.id ?? '', addressKey: address.key }
+    const who = { role, personId: owner?.id ?? '', addressKey: address.key }
+    const session = { id: sessionId, ...who, device, method: 'code', now } as const
     let deviceId: string | null = null
-    const tokens = await sessions.signIn(
-      { ...about, device, method: 'code', now },
-      caller,
-      async (starting) => {
-        const whose = this.#signInAt(address)
-        const effect = owner ? starting : null
-        const attempt = { guess: answer, whose, repeatedBy: this.#mark(answer), fits, effect }
-        const { challenge, result } = await this.#answered(attempt, caller, now)
-        deviceId = challenge.device_id
-        if (!result) return { startedBefore: sessionId }
-        return { owner: result, askedFrom: challenge.network_fingerprint }
-      },
-    )
+    const tokens = await sessions.signIn(session, caller, async (starting) => {
+      const whose = this.#signInAt(address)
+      const effect = owner ? starting : null
+      const attempt = { guess: answer, whose, repeatedBy: this.#mark(answer), fits, effect }
+      const { challenge, result } = await this.#answered(attempt, caller, now)
+      deviceId = challenge.device_id
+      if (!result) return { startedBefore: sessionId }
+      return { owner: result, askedFrom: challenge.network_fingerprint }
+    })
     if (!tokens) throw unusable()
     // A device that sent its token keeps its id, so that signing in repeatedly gives it no extra quota.
     const subject = { role, addressKey: address.key }
@@ -313,7 +276,7 @@ export class SignIn {
    * possible, its result is null, and the answer is treated like a wrong one.
    */
   async confirm<T>(
-    { asker, code, sessionId }: AskersAnswer,
+    { asker, code, sessionId }: { asker: Asker; code: number; sessionId: string },
     caller: Caller,
     use: (address: Address) => Decision<T | null>,
   ): Promise<T> {
@@ -333,7 +296,11 @@ export class SignIn {
    * Counts the answer and acts on it. Throws if it is wrong, or if no challenge takes it. The result is null if the request
    * repeats one that used the code.
    */
-  async #answered<T>(attempt: Attempt<T>, caller: Caller, now: number): Promise<Answered<T>> {
+  async #answered<T>(
+    attempt: Attempt<T>,
+    caller: Caller,
+    now: number,
+  ): Promise<{ challenge: Challenge; result: T | null }> {
     const { db, limits, attacked } = this.#deps
     const policy = networkPolicies.validate
     const waits = attempt.effect === null
@@ -353,10 +320,8 @@ export class SignIn {
     const { limits } = this.#deps
     const { sessionId } = attempt.guess
     const id = isId(sessionId) ? sessionId : ''
-    const counts = limits.answerAsks(
-      { challengeId: id, answeredFrom: caller.network.fingerprint, waits },
-      now,
-    )
+    const answeredFrom = caller.network.fingerprint
+    const counts = limits.answerAsks({ challengeId: id, answeredFrom, waits }, now)
     const none: Decision<T | null> = { asks: [], rule: () => ({ result: null }) }
     const claimBy = attempt.repeatedBy ?? newId()
     return around(
@@ -380,7 +345,6 @@ export class SignIn {
           ]
           return { writes, result: { verdict, challenge, result: used.result } }
         }
-        const answeredFrom = caller.network.fingerprint
         const networks = { askedFrom: challenge.network_fingerprint, answeredFrom }
         const attacks = wrong ? attacksBegunBy(wrong, networks) : []
         const writes = this.#wrongWrites({ challenge, verdict, exhausted }, caller, now)
@@ -389,7 +353,15 @@ export class SignIn {
     )
   }
 
-  #wrongWrites({ challenge, verdict, exhausted }: Wrong, caller: Caller, now: number): Statement[] {
+  #wrongWrites(
+    {
+      challenge,
+      verdict,
+      exhausted,
+    }: { challenge: Challenge; verdict: Verdict; exhausted: Counts | undefined },
+    caller: Caller,
+    now: number,
+  ): Statement[] {
     const { limits } = this.#deps
     const { id, inbox_fingerprint: inbox, network_fingerprint: askedFrom, send_id } = challenge
     const answeredFrom = caller.network.fingerprint
@@ -407,12 +379,8 @@ export class SignIn {
   }
 
   #fits({ address, code, sessionId }: Guess): boolean {
-    const subject: CodeSubject = {
-      role: this.#rules.role,
-      sessionId,
-      addressKey: address.key,
-      digits: digitsIn(code),
-    }
+    const { role } = this.#rules
+    const subject = { role, sessionId, addressKey: address.key, digits: digitsIn(code) }
     let fits = false
     for (const keys of this.#deps.secrets.all) fits = codesEqual(deriveCode(keys, subject), code) || fits
     return fits
@@ -435,23 +403,11 @@ export class SignIn {
 }
 
 function queueCode(challenge: Challenge, { address, language }: CodeRequest, now: number): Statement[] {
-  const { id: session_id, send_id: id, role, address_fingerprint, reference, expires_at } = challenge
-  const { email } = address
-  const { digits, person_id, session_id: renewed } = challenge
-  const mail = {
-    id,
-    session_id,
-    role,
-    email,
-    address_fingerprint,
-    language,
-    digits,
-    reference,
-    expires_at,
-    now,
-  }
+  const { id: session_id, send_id: id, person_id, session_id: renewed } = challenge
+  const { role, address_fingerprint, digits, reference, expires_at } = challenge
   const kind = person_id === null ? null : renewed === null ? 'address-code' : 'step-up-code'
-  return queueMail(mail, kind)
+  const about = { id, session_id, role, email: address.email, address_fingerprint, language }
+  return queueMail({ ...about, digits, reference, expires_at, now }, kind)
 }
 
 function sendReply(challenge: Challenge, resendAt: number | null): SendReply {
@@ -479,6 +435,4 @@ const nobody = () => `${newId()}@nobody.invalid`
 
 const digitsIn = (code: number): Digits => (code >= eightDigitsFrom ? 8 : 6)
 
-function unusable(): AppError {
-  return new AppError('otp-unusable')
-}
+const unusable = () => new AppError('otp-unusable')

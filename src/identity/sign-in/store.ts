@@ -1,5 +1,5 @@
 import { eventHappened } from '../../messages/events/events.ts'
-import { type Db, insertion, prune, type Statement, statement } from '../../platform/db/db.ts'
+import { type Db, insertion, prune, statement } from '../../platform/db/db.ts'
 import { lockOne, readOne } from '../../platform/db/decision.ts'
 import type { By } from '../../platform/lib/by.ts'
 import { attemptsMax, type Challenge } from './rules.ts'
@@ -12,9 +12,7 @@ const challengeById = `select ${columns} from challenge where id = $1`
 
 export const lockChallenge = (id: string) => lockOne<Challenge>('challenge', challengeById, id)
 
-export function findChallenge(db: Db, id: string): Promise<Challenge | undefined> {
-  return db.one<Challenge>(challengeById, [id])
-}
+export const findChallenge = (db: Db, id: string) => db.one<Challenge>(challengeById, [id])
 
 export const readOpenChallenges = (inbox: string, now: number) =>
   readOne<{ n: number }>(
@@ -27,32 +25,20 @@ export const readOpenChallenges = (inbox: string, now: number) =>
 export const insertChallenge = (challenge: Challenge) => insertion('challenge', { ...challenge })
 
 /** The same code again, in another mail. */
-export function noteResent(id: string, sendId: string, nextAt: number | null): Statement {
-  return statement(
-    'update challenge set resends = resends + 1, send_id = $1, resend_at = $2 where id = $3',
-    sendId,
-    nextAt,
-    id,
-  )
+export function noteResent(id: string, sendId: string, nextAt: number | null) {
+  const sql = 'update challenge set resends = resends + 1, send_id = $1, resend_at = $2 where id = $3'
+  return statement(sql, sendId, nextAt, id)
 }
 
-export function countAttempt(id: string): Statement {
-  return statement('update challenge set attempts = attempts + 1 where id = $1', id)
+export const countAttempt = (id: string) =>
+  statement('update challenge set attempts = attempts + 1 where id = $1', id)
+
+export function useCode(id: string, by: string, now: number) {
+  const sql = 'update challenge set attempts = attempts + 1, used_at = $1, used_by = $2 where id = $3'
+  return statement(sql, now, by, id)
 }
 
-export function useCode(id: string, by: string, now: number): Statement {
-  return statement(
-    'update challenge set attempts = attempts + 1, used_at = $1, used_by = $2 where id = $3',
-    now,
-    by,
-    id,
-  )
-}
+export const noteExhausted = (id: string, now: number, by: By) =>
+  eventHappened('otp.exhausted', by, { id: `exhausted.${id}`, at: now, sessionId: id })
 
-export function noteExhausted(id: string, now: number, by: By): Statement {
-  return eventHappened('otp.exhausted', by, { id: `exhausted.${id}`, at: now, sessionId: id })
-}
-
-export function pruneChallenges(before: number): Statement {
-  return prune('challenge', 'id', 'expires_at < $1', before)
-}
+export const pruneChallenges = (before: number) => prune('challenge', 'id', 'expires_at < $1', before)

@@ -4,11 +4,12 @@
  */
 
 import { AppError, invalidField } from '../../errors.ts'
-import type { Db, Statement } from '../../platform/db/db.ts'
+import type { Context } from '../../platform/context.ts'
+import type { Statement } from '../../platform/db/db.ts'
 import { decision, type Outcome } from '../../platform/db/decision.ts'
 import type { Address } from '../../platform/lib/address.ts'
 import type { By } from '../../platform/lib/by.ts'
-import { type Clock, timestamp } from '../../platform/lib/clock.ts'
+import { timestamp } from '../../platform/lib/clock.ts'
 import { isId, newId } from '../../platform/lib/random.ts'
 import { type Right, rights } from '../../roles.ts'
 import { eraseConsents } from '../clients/clients.ts'
@@ -28,16 +29,14 @@ export interface StaffFields {
 export class Staff implements RoleRules {
   readonly role = 'staff'
   readonly firstSignIn = null
-  readonly #db: Db
-  readonly #clock: Clock
+  readonly #deps: Pick<Context, 'db' | 'clock'>
 
-  constructor({ db, clock }: { db: Db; clock: Clock }) {
-    this.#db = db
-    this.#clock = clock
+  constructor(deps: Pick<Context, 'db' | 'clock'>) {
+    this.#deps = deps
   }
 
   findAccount(addressKey: string): Promise<store.StaffRow | undefined> {
-    return store.staffByAddress(this.#db, addressKey)
+    return store.staffByAddress(this.#deps.db, addressKey)
   }
 
   isPresent(): boolean {
@@ -46,25 +45,27 @@ export class Staff implements RoleRules {
 
   /** Sign-in and refresh read the account without its rights. */
   async profileOf(person: { id: string }) {
-    const member = await store.staffById(this.#db, person.id)
-    if (!member) throw new AppError('session-ended')
-    return profileOf(member)
+    return profileOf(await this.#member(person))
   }
 
-  async factsOf({ id }: { id: string }): Promise<Facts> {
-    const member = await store.staffById(this.#db, id)
+  async factsOf(person: { id: string }): Promise<Facts> {
+    return factsOf(await this.#member(person))
+  }
+
+  async #member({ id }: { id: string }): Promise<store.StaffRow> {
+    const member = await store.staffById(this.#deps.db, id)
     if (!member) throw new AppError('session-ended')
-    return factsOf(member)
+    return member
   }
 
   async list() {
-    return (await store.allStaff(this.#db)).map(memberOf)
+    return (await store.allStaff(this.#deps.db)).map(memberOf)
   }
 
   async find(addressOrId: string): Promise<store.StaffRow> {
     const member = isId(addressOrId)
-      ? await store.staffById(this.#db, addressOrId)
-      : await store.staffByAddress(this.#db, addressOrId.toLowerCase())
+      ? await store.staffById(this.#deps.db, addressOrId)
+      : await store.staffByAddress(this.#deps.db, addressOrId.toLowerCase())
     if (!member) throw noMember()
     return member
   }
@@ -73,8 +74,16 @@ export class Staff implements RoleRules {
     const may = rightsOf(fields.may)
     const { firstname, lastname } = fields
     const { email, key: email_key } = address
-    const member = { id: newId(), email, email_key, firstname, lastname, may, created_at: this.#clock.now() }
-    const isAdded = await this.#db.decide(
+    const member = {
+      id: newId(),
+      email,
+      email_key,
+      firstname,
+      lastname,
+      may,
+      created_at: this.#deps.clock.now(),
+    }
+    const isAdded = await this.#deps.db.decide(
       decision({ holder: store.lockStaffAt(email_key) }, ({ holder }) =>
         holder ? { result: false } : { writes: store.addStaff(member, by), result: true },
       ),
@@ -85,7 +94,7 @@ export class Staff implements RoleRules {
 
   async change(id: string, { may, ...names }: Partial<StaffFields>, by: By) {
     const given = { ...names, ...(may && { may: rightsOf(may) }) }
-    const change = { now: this.#clock.now(), eventId: newId() }
+    const change = { now: this.#deps.clock.now(), eventId: newId() }
     const member = await this.#decide(id, given.may, (before) =>
       store.changeStaff({ ...before, ...given }, change, by),
     )
@@ -93,7 +102,7 @@ export class Staff implements RoleRules {
   }
 
   async remove(id: string, by: By): Promise<void> {
-    const now = this.#clock.now()
+    const now = this.#deps.clock.now()
     await this.#decide(id, null, (member) => [
       ...store.removeStaff(member.id, now, by),
       ...endSessions({ personId: member.id }, 'account', now, by),
@@ -110,7 +119,7 @@ export class Staff implements RoleRules {
     writesFor: (member: store.StaffRow) => Statement[],
   ): Promise<store.StaffRow> {
     const { id } = await this.find(addressOrId)
-    const found = await this.#db.decide(
+    const found = await this.#deps.db.decide(
       decision(
         { staff: store.lockStaff() },
         ({ staff }): Outcome<ReturnType<typeof memberAmong<store.StaffRow>>> => {
@@ -136,20 +145,19 @@ export function profileOf(member: Pick<store.StaffRow, 'id' | 'firstname' | 'las
   return { userId, firstname, lastname, email, may: mayOf(member) }
 }
 
-function memberOf(member: store.NewStaff) {
-  return { ...profileOf(member), createdAt: timestamp(member.created_at) }
-}
+const memberOf = (member: store.NewStaff) => ({
+  ...profileOf(member),
+  createdAt: timestamp(member.created_at),
+})
 
 /** In a fixed order, without repetitions. */
 function rightsOf(may: readonly string[]): string {
+  const wrong = (detail: string) =>
+    invalidField({ pointer: '#/may', detail: `${detail} ${rights.join(', ')}` })
   const unknown = may.find((right) => !rights.some((known) => known === right))
-  if (unknown !== undefined)
-    throw invalidField({ pointer: '#/may', detail: `"${unknown}" is not one of ${rights.join(', ')}` })
-  if (may.length === 0)
-    throw invalidField({ pointer: '#/may', detail: `must include at least one of ${rights.join(', ')}` })
+  if (unknown !== undefined) throw wrong(`"${unknown}" is not one of`)
+  if (may.length === 0) throw wrong('must include at least one of')
   return rights.filter((right) => may.includes(right)).join(',')
 }
 
-function noMember(): AppError {
-  return new AppError('not-found', 'No member of staff has this address or id.')
-}
+const noMember = () => new AppError('not-found', 'No member of staff has this address or id.')
