@@ -1,5 +1,5 @@
-import type { Tables } from '../platform/db/columns.ts'
+import { type Tables, table } from '../platform/db/columns.ts'
 
 export const operateColumns = {
-  backup: { id: 'id', kind: 'other', began_at: 'time', finished_at: 'time', program: 'other' },
-} as const satisfies Tables
+  backup: table({ id: 'id', time: 'began_at finished_at', other: 'kind program' }),
+} satisfies Tables

@@ -43,16 +43,6 @@ export const limitNames = [
   ...['client', 'service', 'codes', 'resends', 'network', 'session'],
 ]
 
-const within = (windowMs: number, max: number): Window => ({ max, windowMs })
-const codesPerDevice = [within(15 * minute, 5), within(day, 40)]
-/** All devices of an inbox together: every sign-in without a device token creates a device, and devices live long. */
-const codesPerDevices = [within(15 * minute, 20), within(day, 160)]
-const codesPerPair = [within(15 * minute, 5)]
-/** Codes that one person can request for new addresses, so that nobody can mail many strangers. */
-const codesPerMover = [within(15 * minute, 10), within(day, 20)]
-/** Code mails to an unconfirmed inbox, so that nobody can mail strangers by registering them. */
-const firstCodesPerInbox = [within(day, 3)]
-const wrongSecretsPerClient = [within(10 * minute, 20)]
 /**
  * Mails in an hour to addresses without a confirmed account: over all domains, to one, and to one that the school uses.
  * Mails without a code use up only half of it, so that strangers who request them cannot prevent first sign-ins.
@@ -63,9 +53,8 @@ const noticesShare = 1 / 2
 export const networkKnownMs = 90 * day
 
 // The owner comes first, so that the buckets of one request are neighbours in the index.
-const bucketKey = ({ name }: BucketPolicy, owner: string) => `${owner}:${name}`
 export const bucketOf = (policy: BucketPolicy, owner: string, shares = 1): Bucket => ({
-  key: bucketKey(policy, owner),
+  key: `${owner}:${policy.name}`,
   burst: policy.burst * shares,
   intervalMs: Math.round(rateOf(policy).intervalMs / shares),
 })
@@ -80,16 +69,27 @@ export function networkBuckets(policy: BucketPolicy, { fingerprint, wider }: Cal
 /** How long a bucket takes to fill, by the end of its key. */
 export const refillTimes: ReadonlyMap<string, number> = new Map(
   [...Object.values(networkPolicies), ...Object.values(servicePolicies), inboxPolicy].map((policy) => [
-    bucketKey(policy, ''),
+    bucketOf(policy, '').key,
     refillMs(rateOf(policy)),
   ]),
 )
 
-const quota = (key: string, windows: readonly Window[]): Quota => ({ key, windows })
-export const moverQuota = (person: string) => quota(`mover:${person}`, codesPerMover)
+const quota = (key: string, ...windows: Window[]): Quota => ({ key, windows })
+const within = (windowMs: number, max: number): Window => ({ max, windowMs })
+
+/** Codes of one device. */
+const deviceQuota = (device: string) => quota(`device:${device}`, within(15 * minute, 5), within(day, 40))
+/** Of all devices of an inbox: every sign-in without a device token creates one, and they live long. */
+const devicesQuota = (inbox: string) => quota(`devices:${inbox}`, within(15 * minute, 20), within(day, 160))
+const pairQuota = (inbox: string, network: string) => quota(`${inbox}:${network}`, within(15 * minute, 5))
+/** Codes that one person can request for new addresses, so that nobody can mail many strangers. */
+export const moverQuota = (person: string) =>
+  quota(`mover:${person}`, within(15 * minute, 10), within(day, 20))
+/** Code mails to an unconfirmed inbox, so that nobody can mail strangers by registering them. */
+const firstCodesQuota = (inbox: string) => quota(`first:${inbox}`, within(day, 3))
 /** Wrong secrets of one client, from one network. */
 export const secretQuota = (clientId: string, network: string) =>
-  quota(`client:${clientId}:${network}`, wrongSecretsPerClient)
+  quota(`client:${clientId}:${network}`, within(10 * minute, 20))
 
 export interface CodeAsk {
   readonly inbox: string
@@ -108,9 +108,7 @@ export function limitsOfCode({ inbox, network, device, moverId }: CodeAsk, isKno
   const isStranger = device === null && !isKnown
   const own: Limit[] = [
     ...(moverId === null ? [] : [moverQuota(moverId)]),
-    ...(device === null
-      ? [quota(`${inbox}:${network}`, codesPerPair)]
-      : [quota(`devices:${inbox}`, codesPerDevices), quota(`device:${device}`, codesPerDevice)]),
+    ...(device === null ? [pairQuota(inbox, network)] : [devicesQuota(inbox), deviceQuota(device)]),
     ...(isStranger ? [inboxBucket(inbox)] : []),
   ]
   return { own, shared: isStranger ? [serviceBucket(servicePolicies.codes)] : [] }
@@ -132,10 +130,10 @@ export interface StrangersQuota extends Quota {
 /** In the order in which they refuse: waiting does not help where the inbox has had enough. */
 export function strangersQuotas({ inbox, domain, isKnown, hasCode }: StrangersMail): StrangersQuota[] {
   const mailsTo = (owner: string, max: number) =>
-    quota(`mails:${owner}`, [within(hour, hasCode ? max : max * noticesShare)])
+    quota(`mails:${owner}`, within(hour, hasCode ? max : max * noticesShare))
   const ofDomain = isKnown ? strangersMails.knownDomain : strangersMails.domain
   return [
-    ...(hasCode ? [{ name: 'inbox', ...quota(`first:${inbox}`, firstCodesPerInbox) } as const] : []),
+    ...(hasCode ? [{ name: 'inbox', ...firstCodesQuota(inbox) } as const] : []),
     { name: 'service', ...mailsTo('service', strangersMails.service) },
     { name: 'domain', ...mailsTo(domain, ofDomain) },
   ]

@@ -1,4 +1,4 @@
-import { type Db, prune, type Statement, statement } from '../../platform/db/db.ts'
+import { type Db, prune, readNow, type Statement, statement } from '../../platform/db/db.ts'
 import { type Ask, lockMade, readAll, readOne } from '../../platform/db/decision.ts'
 import { lockLimit, readCounts } from '../../platform/db/limits.ts'
 import { clockSlackMs, day, hour, minute } from '../../platform/lib/clock.ts'
@@ -25,18 +25,15 @@ export interface CodeCounts {
   readonly isKnown: boolean
 }
 
-const known = 'known'
-const knownNetwork = `select '${known}', '' from known_network
-  where inbox_fingerprint = $5 and network_fingerprint = $6 and seen_at > $7`
-
 export function readCodeCounts(ask: CodeAsk, now: number): Ask<CodeCounts> {
   const { inbox, network } = ask
   const { own, shared } = limitsOfCode(ask, false)
   const { question, read } = readCounts([...own, ...shared])
-  const sql = `${question.sql} union all ${knownNetwork}`
+  const sql = `${question.sql} union all select 'known', '' from known_network
+    where inbox_fingerprint = $5 and network_fingerprint = $6 and seen_at > $7`
   return {
     ...readAll(sql, ...question.params, inbox, network, now - networkKnownMs),
-    read: (rows) => ({ counts: read(rows), isKnown: rows.some(({ key }) => key === known) }),
+    read: (rows) => ({ counts: read(rows), isKnown: rows.some(({ key }) => key === 'known') }),
   }
 }
 
@@ -57,7 +54,6 @@ const inboxSums = (inbox: string) =>
 const networkSums = (name: string, network: string) =>
   `${sum(`'network:' || ${network}`, '$4')} as ${name}_ten_minutes, ${sum(`'network:' || ${network}`, '$3')} as ${name}_day`
 
-const serviceCounts = `select ${serviceSums}`
 const guessCounts = `select ${serviceSums}, ${inboxSums('cast($5 as text)')}, ${networkSums('asked', 'cast($6 as text)')}`
 // Older challenges have no inbox fingerprint.
 const answerCounts = `select ${serviceSums}, ${inboxSums('c.inbox')}, ${networkSums('asked', 'c.network')},
@@ -65,43 +61,29 @@ const answerCounts = `select ${serviceSums}, ${inboxSums('c.inbox')}, ${networkS
   from (select coalesce(inbox_fingerprint, address_fingerprint) as inbox, network_fingerprint as network
     from challenge where id = $5) c`
 
-const sinces = (now: number) => [
-  minuteOf(now - hour),
-  daySlotOf(now - day),
-  minuteOf(now - day),
-  minuteOf(now - 10 * minute),
-]
+const serviceSinces = (now: number) => [minuteOf(now - hour), daySlotOf(now - day)]
+const sinces = (now: number) => [...serviceSinces(now), minuteOf(now - day), minuteOf(now - 10 * minute)]
 
-export const readServiceCounts = (now: number): Ask<ServiceCounts | undefined> =>
-  readOne(serviceCounts, ...sinces(now).slice(0, 2))
-
-export const readGuessCounts = (inbox: string, network: string, now: number): Ask<GuessCounts | undefined> =>
-  readOne(guessCounts, ...sinces(now), inbox, network)
-
+export const readServiceCounts = (now: number) =>
+  readOne<ServiceCounts>(`select ${serviceSums}`, ...serviceSinces(now))
+export const readGuessCounts = (inbox: string, network: string, now: number) =>
+  readOne<GuessCounts>(guessCounts, ...sinces(now), inbox, network)
 /** Undefined if there is no such challenge. */
-export const readAnswerCounts = (
-  challengeId: string,
-  answeredFrom: string,
-  now: number,
-): Ask<AnswerCounts | undefined> => readOne(answerCounts, ...sinces(now), challengeId, answeredFrom)
+export const readAnswerCounts = (challengeId: string, answeredFrom: string, now: number) =>
+  readOne<AnswerCounts>(answerCounts, ...sinces(now), challengeId, answeredFrom)
 
 /** Wrong answers wait for each other here. */
 export function lockWrongAnswers(now: number): Ask<unknown> {
   const slot = daySlotOf(now)
-  const make = statement(
-    "insert into failure (key, minute, count) values ('service:day', $1, 0) on conflict (key, minute) do nothing",
-    slot,
-  )
+  const insert = "insert into failure (key, minute, count) values ('service:day', $1, 0)"
+  const make = statement(`${insert} on conflict (key, minute) do nothing`, slot)
   return lockMade('failure', make, "select key from failure where key = 'service:day' and minute = $1", slot)
 }
 
-const addOne = (key: string, slot: number) =>
-  statement(
-    `insert into failure (key, minute, count) values ($1, $2, 1)
-     on conflict (key, minute) do update set count = failure.count + 1`,
-    key,
-    slot,
-  )
+function addOne(key: string, slot: number): Statement {
+  const insert = 'insert into failure (key, minute, count) values ($1, $2, 1)'
+  return statement(`${insert} on conflict (key, minute) do update set count = failure.count + 1`, key, slot)
+}
 
 /** Counts once for a network, even if it also asked for the code. */
 export function countWrong({ inbox, askedFrom, answeredFrom }: Participants, now: number): Statement[] {
@@ -121,7 +103,7 @@ export const countRight = (now: number): Statement[] => [
 /** Wrong answers of a network in the last ten minutes and in the last day, and who signed in from there. */
 export async function readNetwork(db: Db, network: string, now: number) {
   const [wrong, known] = await Promise.all([
-    db.one<GuessCounts>(guessCounts, [...sinces(now), '', network]),
+    readNow(db, readGuessCounts('', network, now)),
     db.one<{ inboxes: number; seen_at: number | null }>(
       'select count(*) as inboxes, max(seen_at) as seen_at from known_network where network_fingerprint = $1',
       [network],
@@ -131,18 +113,13 @@ export async function readNetwork(db: Db, network: string, now: number) {
 }
 
 export function rememberNetwork(inbox: string, network: string, now: number): Statement {
-  return statement(
-    `insert into known_network (inbox_fingerprint, network_fingerprint, seen_at) values ($1, $2, $3)
-     on conflict (inbox_fingerprint, network_fingerprint) do update set seen_at = excluded.seen_at`,
-    inbox,
-    network,
-    now,
-  )
+  const sql = `insert into known_network (inbox_fingerprint, network_fingerprint, seen_at) values ($1, $2, $3)
+    on conflict (inbox_fingerprint, network_fingerprint) do update set seen_at = excluded.seen_at`
+  return statement(sql, inbox, network, now)
 }
 
-export function forgetNetworks(inbox: string): Statement {
-  return statement('delete from known_network where inbox_fingerprint = $1', inbox)
-}
+export const forgetNetworks = (inbox: string) =>
+  statement('delete from known_network where inbox_fingerprint = $1', inbox)
 
 /** A bucket that is full later than it can be was written by a wrong clock, like a quota taken in the future. */
 export function pruneLimits(now: number): Statement[] {

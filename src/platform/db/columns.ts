@@ -19,6 +19,17 @@ export type Column = 'id' | 'time' | 'fingerprint' | 'secret' | 'other' | Person
 export type Table = Readonly<Record<string, Column>>
 export type Tables = Readonly<Record<string, Table>>
 
+/** A table, by what its columns contain. */
+export function table(
+  columns: { readonly [Kind in Exclude<Column, Personal>]?: string },
+  personal: Readonly<Record<string, Personal>> = {},
+): Table {
+  const plain = Object.entries(columns).flatMap(([kind, names]) =>
+    names.split(' ').map((name): [string, Column] => [name, kind as keyof typeof columns]),
+  )
+  return { ...Object.fromEntries(plain), ...personal }
+}
+
 export const shown = (closing: Personal['closing'], where: string) => ({ closing, export: where })
 export const hidden = (closing: Personal['closing'], because: string) => ({ closing, export: { because } })
 
@@ -40,7 +51,7 @@ export function erasing(table: Table): string {
 }
 
 export const platformColumns = {
-  lease: { name: 'other', leased_by: 'id', leased_until: 'time' },
-  migration: { version: 'other', name: 'other', applied_at: 'time' },
-  write_probe: { id: 'other', filler: 'other' },
-} as const satisfies Tables
+  lease: table({ id: 'leased_by', time: 'leased_until', other: 'name' }),
+  migration: table({ time: 'applied_at', other: 'version name' }),
+  write_probe: table({ other: 'id filler' }),
+} satisfies Tables
