@@ -9,31 +9,13 @@
 import type { AppError } from '../../errors.ts'
 import { type Db, inTurn, readNow, type Statement } from '../../platform/db/db.ts'
 import { type Asks, decision, type Step } from '../../platform/db/decision.ts'
-import {
-  countsIn,
-  giveBack,
-  lockLimit,
-  readCounts,
-  takeFromBuckets,
-  takeOne,
-} from '../../platform/db/limits.ts'
+import * as rows from '../../platform/db/limits.ts'
 import { type BucketPolicy, bucketState, type Caller, tooManyRequests } from '../../platform/lib/bucket.ts'
 import type { FailureLog } from '../../platform/lib/failure.ts'
 import { allFreeAt, type Counts, fullAtIn, hasRoom, left } from '../../platform/lib/limit.ts'
 import { isCalm, type Participants, type ServiceCounts, stateOfService } from './guessing.ts'
-import {
-  bucketOf,
-  type CodeAsk,
-  limitsOfCode,
-  networkBuckets,
-  networkPolicies,
-  type StrangersMail,
-  type StrangersQuota,
-  secretQuota,
-  serviceBucket,
-  servicePolicies,
-  strangersQuotas,
-} from './policies.ts'
+import * as policies from './policies.ts'
+import { type CodeAsk, networkPolicies, servicePolicies } from './policies.ts'
 import * as store from './store.ts'
 
 export { type Attack, attackedKinds, attacksBegunBy, isQuiet, needsLongerCode } from './guessing.ts'
@@ -62,19 +44,19 @@ export class Limits {
     ...steps: Step<T>[]
   ): Promise<T | undefined> {
     if (!this.#enabled) return inTurn(this.#db, steps)
-    const networks = networkBuckets(policy, caller.network)
-    const all = service ? [...networks, serviceBucket(service)] : networks
+    const networks = policies.networkBuckets(policy, caller.network)
+    const all = service ? [...networks, policies.serviceBucket(service)] : networks
     let taken: Counts | null = null
     const take: Step<undefined> = {
-      take: takeFromBuckets(all, now),
-      judge(rows) {
-        const refused = rows.length < all.length
-        taken = refused ? null : countsIn(rows)
+      take: rows.takeFromBuckets(all, now),
+      judge(counted) {
+        const refused = counted.length < all.length
+        taken = refused ? null : rows.countsIn(counted)
         return { result: undefined, refused }
       },
     }
     const result = await this.#db.decide(take, ...steps)
-    const counts = taken ?? (await readNow(this.#db, readCounts(all)))
+    const counts = taken ?? (await readNow(this.#db, rows.readCounts(all)))
     caller.noteLimit(bucketState(policy, fullAtIn(counts, networks[0]!), now))
     if (taken === null) throw tooManyRequests(policy.name, allFreeAt(all, counts) - now, 'Too many requests.')
     return result
@@ -83,15 +65,15 @@ export class Limits {
   /** Takes one from a bucket of the whole service; false if it is empty. */
   async takeOfService(policy: BucketPolicy, now: number): Promise<boolean> {
     if (!this.#enabled) return true
-    const [taken] = await this.#db.unsynced([takeFromBuckets([serviceBucket(policy)], now)])
+    const [taken] = await this.#db.unsynced([rows.takeFromBuckets([policies.serviceBucket(policy)], now)])
     return taken!.length > 0
   }
 
   /** Reports what is left without taking anything. */
   async show(policy: BucketPolicy, caller: Caller, now: number): Promise<void> {
     if (!this.#enabled) return
-    const own = bucketOf(policy, caller.network.fingerprint)
-    const counts = await readNow(this.#db, readCounts([own]))
+    const own = policies.bucketOf(policy, caller.network.fingerprint)
+    const counts = await readNow(this.#db, rows.readCounts([own]))
     caller.noteLimit(bucketState(policy, fullAtIn(counts, own), now))
   }
 
@@ -103,9 +85,11 @@ export class Limits {
     if (!this.#enabled) return []
     const state = await readNow(this.#db, store.readCodeCounts(ask, now))
     if (codeTaken(ask, state, now) === null) return 'refused'
-    const { shared } = limitsOfCode(ask, state.isKnown)
+    const { shared } = policies.limitsOfCode(ask, state.isKnown)
     if (shared.length === 0) return []
-    return [{ take: takeFromBuckets(shared, now), judge: ([taken]) => ({ result: null, refused: !taken }) }]
+    return [
+      { take: rows.takeFromBuckets(shared, now), judge: ([taken]) => ({ result: null, refused: !taken }) },
+    ]
   }
 
   /** For the decision that sends a code. */
@@ -116,7 +100,7 @@ export class Limits {
 
   async codeRefusal(ask: CodeAsk, now: number): Promise<AppError> {
     const { counts, isKnown } = await readNow(this.#db, store.readCodeCounts(ask, now))
-    const { own, shared } = limitsOfCode(ask, isKnown)
+    const { own, shared } = policies.limitsOfCode(ask, isKnown)
     return tooManyRequests(
       'codes',
       allFreeAt([...own, ...shared], counts) - now,
@@ -134,7 +118,7 @@ export class Limits {
       service: waits ? undefined : store.readServiceCounts(now),
       wrongLock: waits ? store.lockWrongAnswers(now) : undefined,
       wrong: waits ? store.readAnswerCounts(challengeId, answeredFrom, now) : undefined,
-      exhausted: waits ? readCounts([exhaustedEvents]) : undefined,
+      exhausted: waits ? rows.readCounts([exhaustedEvents]) : undefined,
     })
   }
 
@@ -150,7 +134,7 @@ export class Limits {
   /** Takes an event of a used-up code, of which strangers can cause any number; null if there were enough of late. */
   exhausted(counts: Counts | undefined, now: number): Statement[] | null {
     if (!counts) return []
-    return hasRoom(exhaustedEvents, counts, now) ? [takeFromBuckets([exhaustedEvents], now)] : null
+    return hasRoom(exhaustedEvents, counts, now) ? [rows.takeFromBuckets([exhaustedEvents], now)] : null
   }
 
   /** Refunds a sign-in and remembers its network. The session has started, so a failure here is only logged. */
@@ -159,7 +143,10 @@ export class Limits {
     const { asking, answering } = refunded[way]
     try {
       await this.#db.unsynced([
-        ...giveBack([bucketOf(asking, askedFrom), bucketOf(answering, answeredFrom)], now),
+        ...rows.giveBack(
+          [policies.bucketOf(asking, askedFrom), policies.bucketOf(answering, answeredFrom)],
+          now,
+        ),
         store.rememberNetwork(inbox, answeredFrom, now),
         // Last, because all sign-ins share these rows. Only codes can be guessed.
         ...(way === 'code' ? store.countRight(now) : []),
@@ -172,17 +159,17 @@ export class Limits {
   /** Refuses a network that gave too many wrong secrets for this client. */
   async clientRefusal(clientId: string, network: string, now: number): Promise<AppError | null> {
     if (!this.#enabled) return null
-    const limits = [secretQuota(clientId, network)]
-    const freeAt = allFreeAt(limits, await readNow(this.#db, readCounts(limits)))
+    const limits = [policies.secretQuota(clientId, network)]
+    const freeAt = allFreeAt(limits, await readNow(this.#db, rows.readCounts(limits)))
     return freeAt <= now ? null : tooManyRequests('client', freeAt - now, 'Too many wrong secrets.')
   }
 
   async countWrongSecret(clientId: string, network: string, now: number): Promise<void> {
     if (!(await this.takeOfService(servicePolicies.wrongSecrets, now)) || !this.#enabled) return
-    const quota = secretQuota(clientId, network)
+    const quota = policies.secretQuota(clientId, network)
     await this.#db.decide(
-      decision({ counts: lockLimit(quota) }, ({ counts }) => ({
-        writes: hasRoom(quota, counts, now) ? [takeOne(quota, counts, now)] : [],
+      decision({ counts: rows.lockLimit(quota) }, ({ counts }) => ({
+        writes: hasRoom(quota, counts, now) ? [rows.takeOne(quota, counts, now)] : [],
         result: null,
       })),
     )
@@ -191,17 +178,17 @@ export class Limits {
   /** What the limits know of a network. */
   async networkState(network: string, now: number) {
     const bucketOfNetwork = async (policy: BucketPolicy) => {
-      const bucket = bucketOf(policy, network)
-      const counts = await readNow(this.#db, readCounts([bucket]))
+      const bucket = policies.bucketOf(policy, network)
+      const counts = await readNow(this.#db, rows.readCounts([bucket]))
       return { name: policy.name, burst: policy.burst, left: left(bucket, fullAtIn(counts, bucket), now) }
     }
-    const { asked_ten_minutes, asked_day, inboxes, seen_at } = await store.readNetwork(this.#db, network, now)
+    const { wrong, known } = await store.readNetwork(this.#db, network, now)
     return {
-      wrongCodes: { last10Minutes: asked_ten_minutes, lastDay: asked_day },
+      wrongCodes: { last10Minutes: wrong.asked_ten_minutes, lastDay: wrong.asked_day },
       buckets: await Promise.all(Object.values(networkPolicies).map(bucketOfNetwork)),
       /** How many addresses have signed in from there in the last 90 days. */
-      knownAddresses: inboxes,
-      lastSignInAt: seen_at,
+      knownAddresses: known.inboxes,
+      lastSignInAt: known.seen_at,
     }
   }
 
@@ -218,19 +205,19 @@ export function codeTaken(
 ): Statement[] | null {
   if (!state) return []
   const { counts, isKnown } = state
-  const { own } = limitsOfCode(ask, isKnown)
-  return allFreeAt(own, counts) > now ? null : own.map((limit) => takeOne(limit, counts, now))
+  const { own } = policies.limitsOfCode(ask, isKnown)
+  return allFreeAt(own, counts) > now ? null : own.map((limit) => rows.takeOne(limit, counts, now))
 }
 
-export function strangersMailLimits(mail: StrangersMail) {
-  const quotas = strangersQuotas(mail)
-  type CountsOfEach = { readonly [Name in StrangersQuota['name']]?: Counts }
+export function strangersMailLimits(mail: policies.StrangersMail) {
+  const quotas = policies.strangersQuotas(mail)
+  type CountsOfEach = { readonly [Name in policies.StrangersQuota['name']]?: Counts }
   return {
-    locks: Object.fromEntries(quotas.map((quota) => [quota.name, lockLimit(quota)])),
+    locks: Object.fromEntries(quotas.map((quota) => [quota.name, rows.lockLimit(quota)])),
     full: (counts: CountsOfEach, now: number) =>
       quotas.find((quota) => !hasRoom(quota, counts[quota.name]!, now))?.name ?? null,
     take: (counts: CountsOfEach, now: number) =>
-      quotas.map((quota) => takeOne(quota, counts[quota.name]!, now)),
+      quotas.map((quota) => rows.takeOne(quota, counts[quota.name]!, now)),
   }
 }
 
@@ -243,7 +230,7 @@ const refunded = {
   school: { asking: networkPolicies.schoolStart, answering: networkPolicies.schoolAnswer },
 } as const
 
-const exhaustedEvents = serviceBucket(servicePolicies.exhausted)
+const exhaustedEvents = policies.serviceBucket(servicePolicies.exhausted)
 
 export type ServiceState = ReturnType<typeof stateOfService>
 

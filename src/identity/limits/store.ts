@@ -109,7 +109,7 @@ export async function readNetwork(db: Db, network: string, now: number) {
       [network],
     ),
   ])
-  return { ...wrong!, ...known! }
+  return { wrong: wrong!, known: known! }
 }
 
 export function rememberNetwork(inbox: string, network: string, now: number): Statement {
