@@ -106,7 +106,7 @@ function routesOfSessions(served: Served): Operation[] {
     metrics?.watchPasskeys(passkeys) ?? ((...answer) => passkeys.validate(...answer))
   const answer: SchoolAccounts['answer'] =
     metrics?.watchSchoolAccounts(schoolAccounts) ?? ((...given) => schoolAccounts.answer(...given))
-  const auth = { db, limits, now: () => clock.now() }
+  const auth = { db, clock, limits }
   return [
     refreshRoute(sessions, Profile),
     ...sessionRoutes(sessions),
