@@ -3,6 +3,7 @@ import cluster from 'node:cluster'
 import { Command } from 'commander'
 import { AppError, storeOutOfReach, UsageError } from './errors.ts'
 import { printAside, printFailure } from './operate/commands/output.ts'
+import { errorFields } from './platform/lib/error-fields.ts'
 import { packageVersion } from './version.ts'
 
 // Loaded on demand, so that the service starts without the roster code.
@@ -486,10 +487,10 @@ function exitCodeOf(error: unknown): number {
 function explain(error: unknown): string {
   if (error instanceof UsageError) return error.message
   if (error instanceof AppError) return `${detailOf(error)} ${causeOf(error)}`.trim()
-  const { code, message, ...rest } = error as NodeJS.ErrnoException & { port?: number }
-  if (code === 'EADDRINUSE') return `port ${rest.port} is in use: stop the other program, or set CHIRON_PORT`
+  const { code, message = String(error), port } = errorFields(error)
+  if (code === 'EADDRINUSE') return `port ${port} is in use: stop the other program, or set CHIRON_PORT`
   // Node's own errors begin with their code.
-  return code && !message.includes(code) ? `${message} (${code})` : String(message ?? error)
+  return code && !message.includes(code) ? `${message} (${code})` : message
 }
 
 /** Prefers the details of each bad field to the general message. */

@@ -12,6 +12,7 @@ import type { OAuthSettings } from './messages/mail/oauth.ts'
 import type { DkimSettings, SmtpSettings } from './messages/mail/smtp.ts'
 import type { Branding } from './platform/lib/branding.ts'
 import { flush, makeFile, makeFolder } from './platform/lib/durable.ts'
+import { errorFields } from './platform/lib/error-fields.ts'
 import { nearest } from './platform/lib/nearest.ts'
 import { isLoopbackHost, parseRange, type Range } from './platform/lib/network.ts'
 import { type TraceSettings, traceSettings } from './platform/lib/otel.ts'
@@ -56,7 +57,7 @@ function settingsIn(file: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
+    const { code } = errorFields(error)
     if (code === 'ENOENT') throw new UsageError(`there is no file ${file} to read settings from`)
     if (code === 'EACCES')
       throw new UsageError(
@@ -307,7 +308,7 @@ function ownSecret(databaseUrl: string, make: boolean): string {
     try {
       linkSync(draft, file)
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+      if (errorFields(error).code !== 'EEXIST') throw error
     } finally {
       unlinkSync(draft)
     }

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 import { Writable } from 'node:stream'
 import { type DestinationStream, type Logger, pino } from 'pino'
 import type pretty from 'pino-pretty'
+import { errorFields } from './lib/error-fields.ts'
 import { visibleJsonText } from './lib/visible.ts'
 
 export type Log = Logger
@@ -82,6 +83,6 @@ export function logWritten(patienceMs: number): Promise<void> {
 /** Leaves out all other fields: errors of the database or mail server may contain the values of a row. */
 function describeError(error: unknown): unknown {
   if (!(error instanceof Error)) return error === undefined ? undefined : String(error)
-  const { name, message, code, stack } = error as NodeJS.ErrnoException
-  return { name, code, message, stack }
+  const { name, message, stack } = error
+  return { name, code: errorFields(error).code, message, stack }
 }

@@ -18,6 +18,7 @@ import { lookThenDecide, type Statement } from '../../platform/db/db.ts'
 import { type Ask, decision } from '../../platform/db/decision.ts'
 import { domainOf, inboxOf } from '../../platform/lib/address.ts'
 import { clockSlackMs, day, second } from '../../platform/lib/clock.ts'
+import { errorFields } from '../../platform/lib/error-fields.ts'
 import { Failure } from '../../platform/lib/failure.ts'
 import type { Counts } from '../../platform/lib/limit.ts'
 import { newId } from '../../platform/lib/random.ts'
@@ -493,7 +494,7 @@ export class Outbox {
     error: unknown,
   ): Promise<void> {
     const { clock, transport, log } = this.#deps
-    const { code, responseCode } = error as { code?: string; responseCode?: number }
+    const { code, responseCode } = errorFields(error)
     const why = error instanceof TokenError ? { why: error.message } : {}
     const note = { mail: mail.id, attempt: mail.attempts, code, responseCode, ...why }
     const said = saidBy(error, message)

@@ -1,4 +1,5 @@
 /** What a mail server said, without the code that it may quote. */
+import { errorFields } from '../../platform/lib/error-fields.ts'
 import type { Message } from './message.ts'
 
 export interface Said {
@@ -8,7 +9,7 @@ export interface Said {
 
 /** The server's reply; without one, the connection error. */
 export function saidBy(error: unknown, message: Message): Said {
-  const { response, message: why } = error as { response?: string; message?: string }
+  const { response, message: why } = errorFields(error)
   if (response) return { reply: withoutCode(response, message) }
   return { why: withoutCode(String(why ?? error), message) }
 }

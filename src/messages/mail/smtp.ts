@@ -4,6 +4,7 @@
  */
 import { createTransport, type Transporter } from 'nodemailer'
 import { type Clock, systemClock } from '../../platform/lib/clock.ts'
+import { errorFields } from '../../platform/lib/error-fields.ts'
 import { isLoopbackHost } from '../../platform/lib/network.ts'
 import type { Message } from './message.ts'
 import { addressOf, mimeOf } from './mime.ts'
@@ -27,11 +28,6 @@ export interface DkimSettings {
   readonly selector: string
   /** PEM. */
   readonly privateKey: string
-}
-
-interface SmtpError {
-  readonly code?: string
-  readonly responseCode?: number
 }
 
 export function smtpTransport(settings: SmtpSettings, clock: Clock = systemClock): Transport {
@@ -60,13 +56,13 @@ export function smtpTransport(settings: SmtpSettings, clock: Clock = systemClock
       try {
         return await hand(message)
       } catch (error) {
-        const { responseCode } = error as SmtpError
+        const { responseCode } = errorFields(error)
         if (responseCode !== 535 || !tokens?.refused(started)) throw error
         return hand(message)
       }
     },
     isFinal(error) {
-      const { code, responseCode } = error as SmtpError
+      const { code, responseCode } = errorFields(error)
       const rejected = code === 'EENVELOPE' || code === 'EMESSAGE'
       return rejected && responseCode !== undefined && responseCode >= 500
     },

@@ -1,4 +1,5 @@
 /** A mail that tests the mail server. It is sent at once, not through the outbox. */
+import { errorFields } from '../../platform/lib/error-fields.ts'
 import { newIdAt } from '../../platform/lib/random.ts'
 import { adviceOn } from './advice.ts'
 import type { Transport } from './outbox.ts'
@@ -32,7 +33,7 @@ export async function sendTestMail(transport: Transport, mail: TestMail): Promis
     const reply = await transport.send({ from, to, subject, text, html, messageId, language: 'en' })
     return { server, taken: true, reply, advice: null }
   } catch (error) {
-    const { response, message = String(error) } = error as { response?: string; message?: string }
+    const { response, message = String(error) } = errorFields(error)
     return { server, taken: false, reply: response ?? message, advice: adviceOn(error) }
   }
 }

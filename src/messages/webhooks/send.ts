@@ -2,6 +2,7 @@
 import { Webhook } from 'standardwebhooks'
 import type { Context } from '../../platform/context.ts'
 import { second } from '../../platform/lib/clock.ts'
+import { errorFields } from '../../platform/lib/error-fields.ts'
 import { Unreachable } from '../../platform/lib/reachable.ts'
 import type { EventView } from '../events/events.ts'
 import { type Post, post } from './post.ts'
@@ -53,5 +54,5 @@ function errorOf(status: number): string | null {
 
 function describe(error: unknown): string {
   if (error instanceof Unreachable) return error.message
-  return String((error as NodeJS.ErrnoException).code ?? 'the connection failed')
+  return String(errorFields(error).code ?? 'the connection failed')
 }

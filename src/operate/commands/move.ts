@@ -14,6 +14,7 @@ import { isSqliteInUse } from '../../platform/db/sqlite-file.ts'
 import { systemClock } from '../../platform/lib/clock.ts'
 import { counted } from '../../platform/lib/counted.ts'
 import { flush } from '../../platform/lib/durable.ts'
+import { errorFields } from '../../platform/lib/error-fields.ts'
 import { isPlainByOmission } from '../../platform/lib/postgres-url.ts'
 import { databaseUrl } from '../../setting-parsers.ts'
 import { othersConnected } from '../backup/backup.ts'
@@ -67,7 +68,7 @@ function parsed(to: string): string {
     if (fileOf(url) === null && isPlainByOmission(url)) throw new UsageError('must say sslmode')
     return url
   } catch (error) {
-    throw new UsageError(`--to ${(error as Error).message}`)
+    throw new UsageError(`--to ${errorFields(error).message}`)
   }
 }
 

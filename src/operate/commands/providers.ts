@@ -4,6 +4,7 @@ import { UsageError } from '../../errors.ts'
 import type { Features } from '../../features.ts'
 import { whyUnmatched } from '../../identity/school-account/school-account.ts'
 import { byOperator } from '../../platform/lib/by.ts'
+import { errorFields } from '../../platform/lib/error-fields.ts'
 import { type CommonOptions, say, table, tell, visible, withFeatures } from './command.ts'
 
 interface ProviderOptions extends CommonOptions {
@@ -164,7 +165,7 @@ function secretIn(file: string): string {
   try {
     return readFileSync(file, 'utf8').trim()
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
+    const { code } = errorFields(error)
     throw new UsageError(`cannot read the secret in ${visible(file)} (${code})`)
   }
 }

@@ -9,6 +9,7 @@ import { knownSchema, ownDatabase, type Schema, schemaOf } from '../../platform/
 import { pooledByTransaction } from '../../platform/db/pooler.ts'
 import type { Clock } from '../../platform/lib/clock.ts'
 import { counted } from '../../platform/lib/counted.ts'
+import { errorFields } from '../../platform/lib/error-fields.ts'
 import { isLoopbackHost } from '../../platform/lib/network.ts'
 import { hostsOf, isPooled } from '../../platform/lib/postgres-url.ts'
 import { reasonOf } from '../../platform/lib/reason.ts'
@@ -65,7 +66,7 @@ function mayUse(path: string, mode: number): string | null {
     accessSync(path, mode)
     return null
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code ?? 'EACCES'
+    return errorFields(error).code ?? 'EACCES'
   }
 }
 
@@ -77,7 +78,7 @@ function nameOf(uid: number): string {
 export function storeUnreachable(error: unknown): Finding {
   if (error instanceof UsageError && error.message === pooledByTransaction)
     return bad('store', error.message, 'correct CHIRON_DATABASE_URL, or connect to the server itself')
-  const { errcode } = ((error as Error).cause ?? error) as { errcode?: number }
+  const { errcode } = errorFields(errorFields(error).cause ?? error)
   if (errcode === 26 || errcode === 11) return damaged(reasonOf(error))
   return bad(
     'store',

@@ -1,4 +1,5 @@
 /** The mail server: whether it answers, encrypts, and accepts the login. */
+import { errorFields } from '../../platform/lib/error-fields.ts'
 import { isLoopbackHost } from '../../platform/lib/network.ts'
 import { reasonOf } from '../../platform/lib/reason.ts'
 import { checkCertificate } from './certificate.ts'
@@ -40,7 +41,7 @@ export async function checkMailServer({ smtpUrl, sender, now, checkLogin }: Mail
 }
 
 function unreachable({ host, port, secure }: MailServerAt, error: unknown): Finding {
-  const { code } = error as { code?: string }
+  const { code } = errorFields(error)
   if (code === 'ERR_SSL_WRONG_VERSION_NUMBER' || code === 'ERR_SSL_PACKET_LENGTH_TOO_LONG')
     return bad(
       area,
@@ -89,7 +90,7 @@ async function checkAccount(login: () => Promise<void>, { offers }: Dialogue): P
     await login()
     return good(area, 'the login is accepted')
   } catch (error) {
-    const { response, message } = error as { response?: string; message: string }
+    const { response, message = String(error) } = errorFields(error)
     return refusal('the login is refused:', response ?? message)
   }
 }

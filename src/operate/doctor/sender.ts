@@ -1,6 +1,7 @@
 /** SPF, DKIM and DMARC records of the sender's domain. Without them, codes end up in spam folders. */
 import { createPublicKey } from 'node:crypto'
 import type { Resolver } from 'node:dns/promises'
+import { errorFields } from '../../platform/lib/error-fields.ts'
 import { isLoopbackHost } from '../../platform/lib/network.ts'
 import { bad, type Finding, good, warning } from './doctor.ts'
 
@@ -32,7 +33,7 @@ async function textsOf(dns: Dns, name: string): Promise<string[] | typeof noAnsw
   try {
     return (await dns.resolveTxt(name)).map((parts) => parts.join(''))
   } catch (error) {
-    const { code } = error as { code?: string }
+    const { code } = errorFields(error)
     return code === 'ENOTFOUND' || code === 'ENODATA' ? [] : noAnswer
   }
 }

@@ -1,4 +1,5 @@
 /** Whether the service is running, and whether it is the one listening on its port. */
+import { errorFields } from '../../platform/lib/error-fields.ts'
 import { reasonOf } from '../../platform/lib/reason.ts'
 import { bad, type Finding, good } from './doctor.ts'
 
@@ -63,7 +64,7 @@ function hostToCall(host: string): string {
 }
 
 function isRefused(error: unknown): boolean {
-  const { code, cause, errors } = error as { code?: string; cause?: unknown; errors?: unknown[] }
+  const { code, cause, errors } = errorFields(error)
   if (code === 'ECONNREFUSED') return true
   return (cause !== undefined && isRefused(cause)) || (errors?.some(isRefused) ?? false)
 }

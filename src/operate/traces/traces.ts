@@ -9,6 +9,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { AppError } from '../../errors.ts'
 import type { Transport } from '../../messages/mail/outbox.ts'
 import type { StoreWatch } from '../../platform/db/watched.ts'
+import { errorFields } from '../../platform/lib/error-fields.ts'
 import type { FailureLog } from '../../platform/lib/failure.ts'
 import type { TraceSettings } from '../../platform/lib/otel.ts'
 import { traceParentOf } from '../../platform/lib/traceparent.ts'
@@ -79,7 +80,7 @@ export class Traces {
       send: async (message) => {
         const span = this.#begin(undefined)
         const ended = (error?: unknown) => {
-          const { responseCode } = (error ?? {}) as { responseCode?: number }
+          const { responseCode } = errorFields(error)
           const fields = { 'smtp.response.code': responseCode }
           if (span)
             this.#end(span, { name: 'mail hand-over', kind: 'client', failed: error !== undefined, fields })

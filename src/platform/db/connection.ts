@@ -1,6 +1,7 @@
 /** One connection to PostgreSQL, and which of its errors mean that something can be sent again. */
 import pg from 'pg'
 import { AppError, UsageError } from '../../errors.ts'
+import { errorFields } from '../lib/error-fields.ts'
 import { checkNumbers, outOfReach, overloaded, waitingMax } from './bounds.ts'
 import type { Row } from './db.ts'
 import { type Command, exchange } from './exchange.ts'
@@ -120,13 +121,13 @@ export async function retried<T>(work: () => Promise<T>, isUndone = isUndoneBySe
  * was not prepared because an earlier transaction on the connection failed.
  */
 export function isUndoneByServer(error: unknown): boolean {
-  return isPostgresError(error) && /^(40P01|40001|26000)$/.test((error as pg.DatabaseError).code ?? '')
+  return isPostgresError(error) && /^(40P01|40001|26000)$/.test(errorFields(error).code ?? '')
 }
 
 /** Without an SQLSTATE the connection failed; with one of these, the server itself or its limits. */
 export function translate(error: unknown): unknown {
   if (error instanceof AppError || error instanceof UsageError || error instanceof TypeError) return error
   if (!isPostgresError(error)) return outOfReach(error)
-  const state = (error as pg.DatabaseError).code ?? ''
+  const state = errorFields(error).code ?? ''
   return /^(08|53|57|40|25006|25P03|55P03)/.test(state) ? outOfReach(error) : error
 }

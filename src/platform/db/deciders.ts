@@ -6,6 +6,7 @@
  * of them. A process that is stopped between the exchanges holds its locks for two seconds at most.
  */
 
+import { errorFields } from '../lib/error-fields.ts'
 import { overloaded, waitingMax } from './bounds.ts'
 import { type Connection, isUndoneByServer, retried } from './connection.ts'
 import { type Row, statement } from './db.ts'
@@ -22,7 +23,7 @@ const begin: readonly Command[] = [
 const commit = commandOf(statement('commit'))
 
 /** Two made the same row at once, or a row went away after it was made. */
-const isMoved = (error: unknown) => error === goneMeanwhile || (error as { code?: unknown }).code === '23505'
+const isMoved = (error: unknown) => error === goneMeanwhile || errorFields(error).code === '23505'
 const goneMeanwhile = new Error('a row that was made is gone')
 
 export class Deciders {

@@ -9,6 +9,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { AppError, storeOutOfReach, UsageError } from '../../errors.ts'
 import type { Clock } from '../lib/clock.ts'
+import { errorFields } from '../lib/error-fields.ts'
 import { copyBefore } from './before-migration.ts'
 import type { Db, Exec, Row, Rows } from './db.ts'
 import { fillNameKeys } from './name-keys.ts'
@@ -39,9 +40,9 @@ export async function migrate(
   try {
     return await bringUpToDate(db, clock, tell)
   } catch (error) {
-    if ((error as { code?: string }).code !== insufficientPrivilege) throw error
+    if (errorFields(error).code !== insufficientPrivilege) throw error
     throw new UsageError(
-      `the role of CHIRON_DATABASE_URL may not create or change tables (${(error as Error).message}): ${ownDatabase}`,
+      `the role of CHIRON_DATABASE_URL may not create or change tables (${errorFields(error).message}): ${ownDatabase}`,
       storeOutOfReach,
     )
   }
@@ -105,7 +106,7 @@ async function whenUnlocked(apply: () => Promise<void>, waits: () => void): Prom
 }
 
 function isLockTimeout(error: unknown): boolean {
-  return error instanceof AppError && (error.extra.cause as { code?: string } | undefined)?.code === '55P03'
+  return error instanceof AppError && errorFields(error.extra.cause).code === '55P03'
 }
 
 const createMigration =
@@ -251,7 +252,7 @@ export function knownSchema(engine: Db['engine']): number {
 }
 
 function isMissingTable(error: unknown): boolean {
-  const { code, message } = error as { code?: string; message?: string }
+  const { code, message } = errorFields(error)
   return code === '42P01' || /no such table/.test(message ?? '')
 }
 

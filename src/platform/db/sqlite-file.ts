@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
 import { storeOutOfReach, UsageError } from '../../errors.ts'
 import { flush, makeFile } from '../lib/durable.ts'
+import { errorFields } from '../lib/error-fields.ts'
 
 // All pages in one step. Between steps a write by another process would make SQLite start again from the first page.
 const allPages = 2 ** 31 - 1
@@ -78,7 +79,7 @@ function damagedStore(file: string, how: string): UsageError {
 
 /** Adds advice if the file itself is the cause. */
 export function whyNotOpened(file: string, error: unknown): unknown {
-  const { errcode, code, message } = error as NodeJS.ErrnoException & { errcode?: number }
+  const { errcode, code, message = '' } = errorFields(error)
   const primary = (errcode ?? 0) & 0xff
   if (primary === corrupt || primary === notADatabase) return damagedStore(file, message)
   if (code === 'EISDIR')
@@ -129,7 +130,7 @@ export function inspectSqlite(file: string): Inside {
     }
   } catch (error) {
     if (error instanceof UsageError) throw error
-    throw new UsageError(`${file} is damaged: ${(error as Error).message}`)
+    throw new UsageError(`${file} is damaged: ${errorFields(error).message}`)
   }
 }
 
@@ -151,7 +152,7 @@ export function isSqliteInUse(file: string): boolean {
     return false
   } catch (error) {
     // Any other error is in the file itself, which does not matter when it is replaced.
-    return ((error as { errcode?: number }).errcode ?? 0) % 256 === 5
+    return (errorFields(error).errcode ?? 0) % 256 === 5
   } finally {
     database?.close()
   }

@@ -10,6 +10,7 @@ import { closeSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { flush, makeFile, makeFolder } from '../lib/durable.ts'
+import { errorFields } from '../lib/error-fields.ts'
 import { Recent } from '../lib/recent.ts'
 import { checkNumbers, outOfReach, overloaded, preparedMax, waitingMax } from './bounds.ts'
 import type { Db, Param, Row, Statement } from './db.ts'
@@ -127,7 +128,7 @@ function makeUnlessThere(path: string): void {
     makeFile(path)
     flush(dirname(path))
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    if (errorFields(error).code !== 'EEXIST') throw error
     // SQLite would open a file that it may not write, and fail later.
     closeSync(openSync(path, 'a'))
   }
@@ -399,10 +400,10 @@ function attemptAlone(connection: Connection, job: Write): Done {
 const storeFaults = new Set([5, 6, 8, 10, 11, 13, 14, 26])
 
 function isBusy(error: unknown): boolean {
-  return ((error as { errcode?: number }).errcode ?? 0) % 256 === 5
+  return (errorFields(error).errcode ?? 0) % 256 === 5
 }
 
 function translate(error: unknown): unknown {
-  const code = (error as { errcode?: number }).errcode
+  const code = errorFields(error).errcode
   return code !== undefined && storeFaults.has(code & 0xff) ? outOfReach(error) : error
 }

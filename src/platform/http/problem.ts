@@ -6,6 +6,7 @@ import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError, type ErrorCode, errorKinds, type FieldError } from '../../errors.ts'
+import { errorFields } from '../lib/error-fields.ts'
 import { chooseLanguage, type Language } from '../lib/languages.ts'
 import { apiVersion, pageContentPolicy } from './headers.ts'
 import { weightsOf } from './preference.ts'
@@ -90,7 +91,7 @@ export function errorHandler(
     const requestId = request.id
     if (status === 500) log.error({ requestId, err: thrown }, 'a request failed')
     else if (status === 503 && error.extra.cause)
-      log.warn({ requestId, reason: (error.extra.cause as Error).message }, error.message)
+      log.warn({ requestId, reason: errorFields(error.extra.cause).message }, error.message)
     if (error.code === 'not-found' && isForPeople(request))
       return reply
         .code(status)

@@ -5,6 +5,7 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { UsageError } from '../../errors.ts'
+import { errorFields } from './error-fields.ts'
 
 export function trustAuthorities(file: string | undefined): void {
   if (file === undefined || file === '') return
@@ -22,7 +23,7 @@ function checkCertificates(file: string): void {
   try {
     new X509Certificate(readFileSync(file))
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
+    const { code, message } = errorFields(error)
     const reasons: Record<string, string> = {
       ENOENT: 'there is no such file',
       EACCES: 'this user may not read it',

@@ -1,11 +1,7 @@
+import { errorFields } from './error-fields.ts'
 /** Why a server could not be reached, in words. Errors of sockets say it in `code`, those of several addresses in `errors`. */
 export function reasonOf(error: unknown): string {
-  const { code, message, cause, errors } = error as {
-    code?: string
-    message?: string
-    cause?: unknown
-    errors?: unknown[]
-  }
+  const { code, message, cause, errors } = errorFields(error)
   if (errors?.[0]) return reasonOf(errors[0])
   if (cause) return reasonOf(cause)
   const known: Record<string, string> = {
