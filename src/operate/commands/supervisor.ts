@@ -4,8 +4,8 @@ import { printAside } from './output.ts'
 
 const restartPauseMs = 1_000
 
-interface SupervisorDeps {
-  /** Those that run, for whoever reads their metrics. */
+interface Deps {
+  /** The running ones, also for their metrics. */
   readonly workers: Set<Worker>
   readonly count: number
   readonly log: Log
@@ -16,12 +16,12 @@ interface SupervisorDeps {
 
 /** Keeps workers of the service running, and ends them together. */
 export class Supervisor {
-  readonly #deps: SupervisorDeps
+  readonly #deps: Deps
   readonly #drained = new Set<Worker>()
   #stopping = false
   #everReady = 0
 
-  constructor(deps: SupervisorDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps
   }
 

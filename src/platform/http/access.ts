@@ -3,7 +3,6 @@
  * the startup. The session behind a token is looked up here, once per request.
  */
 import type {
-  FastifyBaseLogger,
   FastifyContextConfig,
   FastifyInstance,
   FastifyReply,
@@ -14,9 +13,10 @@ import type {
 } from 'fastify'
 import { AppError } from '../../errors.ts'
 import { type Right, type Role, roles } from '../../roles.ts'
+import type { Context } from '../context.ts'
 import type { BucketState, CallerNetwork } from '../lib/bucket.ts'
 import type { By } from '../lib/by.ts'
-import { type Clock, minute } from '../lib/clock.ts'
+import { minute } from '../lib/clock.ts'
 import { type Reader, readable, readablePart } from '../lib/readable.ts'
 import { bearerToken } from './bearer.ts'
 import { type MemoryBuckets, memoryPolicies, showLimit } from './limits.ts'
@@ -88,7 +88,7 @@ export interface ServiceIdentity {
   readonly scope: string
 }
 
-export interface AccessDeps {
+interface Deps extends Pick<Context, 'clock' | 'log'> {
   readonly sessions: {
     authenticate(token: string): Promise<Identity | ServiceIdentity>
     touch(caller: Identity): Promise<unknown> | undefined
@@ -101,8 +101,6 @@ export interface AccessDeps {
   }
   /** Null when limits are off. */
   readonly buckets: MemoryBuckets | null
-  readonly clock: Clock
-  readonly log: FastifyBaseLogger
   readonly portal: Pick<PortalCookie, 'refuseForeign'>
   networkOf(request: FastifyRequest): CallerNetwork
 }
@@ -111,7 +109,7 @@ export interface AccessDeps {
  * Counts a call against its network if it failed before any limit was applied: an unknown path, another method, or a body
  * that never reached a route with its own limit. Throws if the limit is exceeded.
  */
-export function countUncounted(deps: Pick<AccessDeps, 'buckets' | 'networkOf'>) {
+export function countUncounted(deps: Pick<Deps, 'buckets' | 'networkOf'>) {
   return (request: FastifyRequest, reply: FastifyReply): void => {
     const { limit, tokenInForm } = configOf(request.routeOptions) ?? {}
     if (reply.hasHeader('RateLimit')) return
@@ -121,7 +119,7 @@ export function countUncounted(deps: Pick<AccessDeps, 'buckets' | 'networkOf'>) 
 }
 
 function countNetwork(
-  { buckets, networkOf }: Pick<AccessDeps, 'buckets' | 'networkOf'>,
+  { buckets, networkOf }: Pick<Deps, 'buckets' | 'networkOf'>,
   request: FastifyRequest,
   reply: FastifyReply,
 ): void {
@@ -132,9 +130,9 @@ const caller = Symbol('caller')
 
 /** Checks every request to the routes that are added after it, and knows who sent it. */
 export class Guard {
-  readonly #deps: AccessDeps
+  readonly #deps: Deps
 
-  constructor(app: FastifyInstance, deps: AccessDeps) {
+  constructor(app: FastifyInstance, deps: Deps) {
     this.#deps = deps
     app.decorateRequest(caller, null)
     app.addHook('onRoute', checkRoute)
