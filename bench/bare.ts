@@ -15,6 +15,6 @@ const server = createServer((request, reply) => {
   reply.writeHead(200, headers)
   reply.end(body)
 })
-// As in Fastify: connections stay open while another server has its turn.
+// Like Fastify's: connections stay open while another server has its turn.
 server.keepAliveTimeout = 72_000
 server.listen(Number(process.argv[2]), '127.0.0.1')

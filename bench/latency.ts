@@ -146,7 +146,7 @@ async function signIns(server: Server, rate: number, emails: readonly string[]) 
   return times
 }
 
-/** As SQLite does it at a commit: append to a file, then flush it. */
+/** Does what SQLite does at a commit: append to a file, then flush it. */
 function flushTimes(folder: string): number[] {
   const file = openSync(join(folder, 'flush'), 'a')
   const bytes = Buffer.alloc(flushedBytes, 1)

@@ -54,7 +54,7 @@ export async function measureAll(bench: Bench, { cases, engines, accounts, round
   process.stdout.write([costs, growth, processes].map(table).join('\n'))
 }
 
-/** Of a server that is started and then left alone. */
+/** The server is started and then left alone. */
 async function starts(bench: Bench, store: Filled): Promise<{ ms: string; mib: string }> {
   const [ms, mib]: [number[], number[]] = [[], []]
   for (let i = 0; i <= startsCounted; i++) {

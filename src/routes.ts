@@ -65,7 +65,7 @@ const Profiles: Record<Role, TSchema> = {
   staff: StaffProfile,
 }
 
-/** Of any role. */
+/** The profile of any role. */
 const Profile = Type.Union(
   roles.map((role) => Profiles[role]),
   { title: 'Profile' },

@@ -142,7 +142,7 @@ export function hostNameOrAddress(given: string): string {
   return /^\[[0-9a-fA-F:.]+\]$/.test(given) ? given : hostName(given)
 }
 
-/** As addresses have it: as A-labels, in lower case. */
+/** Returns the domain in the form of addresses: A-labels in lower case. */
 export function mailDomain(given: string): string {
   const domain = parseDomain(given)
   if (domain === null)

@@ -360,7 +360,7 @@ const rosterSource = {
   },
 } as const satisfies SettingGroup
 
-/** Those that only make sense together are groups of their own, which `config.ts` checks as a whole. */
+/** Settings that only make sense together are a group of their own, which `config.ts` checks as a whole. */
 export const settings = { single, school, smtpOAuth, dkim, rosterSource } as const
 
 type NameIn<G extends SettingGroup> = G[keyof G]['name']

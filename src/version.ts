@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** As other programs see it. */
+/** The name of the service for other programs. */
 export const userAgent = () => `Chiron/${packageVersion()}`
 
 export function packageVersion(): string {

@@ -74,7 +74,7 @@ async function fails(databaseUrl: string, args: string[], why: RegExp, env = {})
 const refresh = (service: Service, token: string) =>
   service.post('/session/refresh', { refresh_token: token }, freshNetwork())
 
-/** As an operator would do it without this program. */
+/** What an operator would do without this program. */
 function dump(url: string, to: string): void {
   const env = { ...process.env, ...libpqEnvironment(url) }
   const dumped = spawnSync(join(tools, 'pg_dump'), ['--format=custom', `--file=${to}`], { env })

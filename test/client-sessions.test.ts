@@ -23,7 +23,7 @@ interface World {
   readonly url: string
   /** A session of the portal, of a new person. */
   parent(): Promise<{ id: string; personId: string }>
-  /** Of the sessions that were started from this one: whether each has ended, with an event and a call to its client. */
+  /** Whether each session that was started from this one has ended, with an event and a call to its client. */
   children(parentId: string): Promise<object[]>
 }
 

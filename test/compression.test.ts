@@ -18,7 +18,7 @@ suite('Compression', () => {
   })
   after(() => service.stop())
 
-  /** As it comes over the wire. */
+  /** The reply is returned as it comes over the wire. */
   const ask = (path: string, headers: Record<string, string>, method = 'GET') =>
     new Promise<Answer>((resolve, reject) => {
       const asked = request(`${service.url}${path}`, {

@@ -426,7 +426,7 @@ describe('A secret that the service makes', atLength, () => {
     assert.deepEqual(readdirSync(folder.path), [])
     mkdirSync(join(folder.path, 'data'), { mode: 0o755 })
     const made = await secretIn(folder.path, env)
-    // Whoever made it has decided.
+    // The one who made it has decided.
     assert.equal(statSync(join(folder.path, 'data')).mode & 0o777, 0o755)
     assert.equal(readFileSync(join(folder.path, 'data', 'chiron.secret'), 'utf8').trim(), made)
   })

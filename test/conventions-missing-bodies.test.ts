@@ -56,7 +56,7 @@ suite('Bodies that are missing', () => {
     await service.stop()
   })
 
-  /** Whoever may call it, with ids of somebody where there are some. */
+  /** Somebody who may make the call, with ids of somebody where there are some. */
   const call = ({ method, path }: Operation, { headers, ...request }: WireRequest) => {
     const [, first = ''] = path.split('/')
     const role = ['session', 'passkey', 'school'].includes(first) ? 'veterinarian' : first

@@ -68,7 +68,7 @@ async function startNginx(folder: string, target: number): Promise<Front> {
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
     .map((name) => `${name}_temp_path ${folder}/${name};`)
     .join(' ')
-  // As root, its workers would be somebody who may not write to the folder.
+  // Started by root, its workers would be somebody who may not write to the folder.
   const user = process.getuid?.() === 0 ? 'user root;' : ''
   // The logs are as Debian has them.
   const main = `${user} daemon off; pid ${folder}/nginx.pid; error_log ${folder}/log/error.log; events {}

@@ -27,7 +27,7 @@ const outboxFindings = async (one: Service) =>
   (await examine(doctorEnv(one), 'chiron', null)).filter(({ area }) => area === 'outbox')
 const figuresOf = ({ app, clock }: Service) => new StoreFigures(app.parts.db, clock, 7).text()
 
-/** As if mails had been sent at these times. */
+/** Pretends that mails were sent at these times. */
 async function sentAt({ app, clock }: Service, budget: string, times: readonly number[]): Promise<void> {
   const newestFirst = [...times].sort((a, b) => b - a).join('')
   await app.parts.db.run('insert into quota (key, times, taken_at, mark) values ($1, $2, $3, $4)', [

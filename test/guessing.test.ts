@@ -41,7 +41,7 @@ for (const engine of engines) {
       (await repeat(sessions.length * 5, (i) => answer(sessions[i % sessions.length]!), atOnce)).map(outcome)
     const outcome = ({ status, json }: Reply) => (status === 200 ? 'signed in' : (json.code as string))
     const count = (outcomes: readonly string[], one: string) => outcomes.filter((it) => it === one).length
-    /** As if there had been this many right or wrong answers to the whole service just now. */
+    /** Pretends that the whole service had this many right or wrong answers just now. */
     const given = async (kind: 'right' | 'service', count: number) => {
       const at = (slotMs: number) => Math.floor(service.clock.now() / slotMs) * (slotMs / minute)
       for (const [key, slot] of [

@@ -28,7 +28,7 @@ suite('Hostile requests', () => {
       referer: `https://${evil}/`,
       'content-type': 'application/json',
     }
-    // Of nobody, so that the mail says where to register.
+    // Nobody has this address, so the mail says where to register.
     const email = freshAddress('host')
     const send = (body: object) =>
       wire(service.url, '/veterinarian/send-otp', { method: 'POST', headers, body: JSON.stringify(body) })

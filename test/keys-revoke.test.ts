@@ -51,7 +51,7 @@ for (const engine of engines) {
         .map(({ actor, data }) => ({ actor, ...JSON.parse(data) }))
         .filter(({ revoked }) => revoked !== undefined)
     }
-    /** As in a process of its own: every other one has another store. */
+    /** Like those of a process of its own: every other one has another store. */
     const newKeys = async (_: unknown, i: number) => {
       const { db } = (i % 2 ? other : service).app.parts
       const { clock } = service

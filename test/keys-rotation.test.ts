@@ -33,7 +33,7 @@ for (const engine of engines) {
         "select actor, data, person_id from event where type = 'key.rotated' order by at, id",
       )
     const me = (token: string) => service.request('/veterinarian/me', { token })
-    // Those that sign access tokens; RSA keys are in rs256.test.ts.
+    // Only keys that sign access tokens; RSA keys are in rs256.test.ts.
     const ofAccess = <K extends { alg: string }>(keys: K[]) => keys.filter(({ alg }) => alg === 'ES256')
     const jwks = async () =>
       ofAccess<{ kid: string; alg: string }>((await service.request('/.well-known/jwks.json')).json.keys)

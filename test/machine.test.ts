@@ -171,7 +171,7 @@ for (const { as, database } of [
         }
       })
 
-    /** As a member of staff; returns the token. */
+    /** Signs in a member of staff; returns the token. */
     async function signIn(school: string): Promise<string> {
       const post = (action: string, body: object) =>
         typed(
@@ -224,7 +224,7 @@ for (const { as, database } of [
       })
   })
 
-/** Of a mail server that could not deliver the mail with this envelope sender (RFC 3464). */
+/** A mail server could not deliver the mail with this envelope sender (RFC 3464). */
 const notification = (to: string) => `From: MAILER-DAEMON@mail.example.org
 To: ${to}
 Subject: Undelivered Mail

@@ -34,7 +34,7 @@ describe('A mail', () => {
     return reply.json.user.userId as string
   }
 
-  /** As its owner does by giving the names while signed in. */
+  /** Its owner confirms an account by giving the names while signed in. */
   const confirm = (userId: string) =>
     service.app.parts.db.run('update person set confirmed_at = $1 where id = $2', [
       service.clock.now(),

@@ -407,7 +407,7 @@ test('a migration waits for a table in use, and lets others pass meanwhile', onP
   const isWaiting = new Promise<void>((resolve) => {
     waiting = resolve
   })
-  // As pg_dump does.
+  // pg_dump does the same.
   await backup.query('begin; select 1 from roster_state')
   const migrating = migrate(db, clock, (line) => {
     told.push(line)

@@ -272,7 +272,7 @@ for (const engine of engines)
         from.exclusively((exec, rows) =>
           to.exclusively(async (execThere, rowsThere) => {
             await createSchema(engine, 0, execThere, rowsThere)
-            // As a fault of the disk would: one letter in one row.
+            // Does what a fault of the disk would: changes one letter in one row.
             const damaging = (sql: string) =>
               execThere(sql.replace(/^(insert into session .*)it''s/s, "$1it''z"))
             await copyTables(

@@ -14,11 +14,11 @@ export interface Told {
   /** In milliseconds. */
   readonly took: Readonly<Record<string, number>>
   readonly failed: readonly Failure[]
-  /** As the runner's summary has them: tests, suites, passed and so on. */
+  /** The counts of the runner's summary: tests, suites, passed and so on. */
   readonly counts: Readonly<Record<string, number>>
 }
 
-// Of tests and of suites, only for what would never end: on a busy machine the slowest file takes a quarter of it.
+// For tests and suites that would never end: on a busy machine the slowest file takes a quarter of it.
 const testTimeoutMs = 60 * 60_000
 const leaveAfterMs = 60_000
 const mayLeaveOut = process.env.CHIRON_TEST_FAST !== undefined

@@ -87,7 +87,7 @@ suite('The portal off the straight way', inBrowser, () => {
     for (const nth of [3, 4, 5]) {
       await sendAgain(' in 0:30').waitFor()
       assert.equal(await again.getAttribute('aria-disabled'), 'true')
-      // Whoever presses it all the same: it stays, and nothing is asked.
+      // Pressed all the same, it stays, and nothing is asked.
       await again.click({ force: true })
       await pass(10 * second)
       await sendAgain(' in 0:20').waitFor()

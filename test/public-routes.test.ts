@@ -64,7 +64,7 @@ suite('Strangers', () => {
 
   test('Every public route has a row in the table, and no other has', () => {
     assert.ok(routes.size > 40, String(routes.size))
-    // Those of the mailbox exist only outside production.
+    // The mailbox exists only outside production.
     const shown = named.filter((route) => !route.startsWith('GET /mailbox'))
     const found = [...routes].filter((route) => !route.startsWith('GET /mailbox'))
     assert.deepEqual(shown.toSorted(), found.toSorted())

@@ -39,7 +39,7 @@ for (const engine of engines)
           async (table) => (await db.all(`select 1 from ${table} where plan_id = $1`, [planId])).length,
         ),
       )
-    /** As if it had this many changes, and a file of this many parts. */
+    /** Makes the plan look as if it had this many changes, and a file of this many parts. */
     const enlarge = async (planId: string) => {
       const copies = function* () {
         for (let page = 1_000; page < 1_000 + pages; page++)

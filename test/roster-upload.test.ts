@@ -428,7 +428,7 @@ for (const engine of engines) {
           'the import is under way, or over',
           async () => (await isHalfDone()) || isOver(planId),
         )
-        // As a machine that loses its power ends them: all at once.
+        // A machine that loses its power ends them all at once.
         for (const pid of [child.pid, ...childrenOf(child.pid)]) process.kill(pid, 'SIGKILL')
         await child.exited
         return { planId: planId as string, allow, email }

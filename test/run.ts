@@ -126,7 +126,7 @@ async function test(parts: readonly string[][]): Promise<void> {
   if (failed.length > 0) process.exitCode = 1
 }
 
-/** As the runner writes it. */
+/** The words of Node's runner. */
 function summary(counts: Readonly<Record<string, number>>): string {
   const { tests = 0, suites = 0, passed = 0, cancelled = 0, skipped = 0, todo = 0 } = counts
   const fail = tests - passed - cancelled - skipped - todo

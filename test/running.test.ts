@@ -120,7 +120,7 @@ describe('chiron serve', atLength, () => {
 
   test('logs as JSON what packages print and what Node warns of', async () => {
     const log = new URL('../src/platform/log.ts', import.meta.url).href
-    // As nodemailer prints it on a host that has no address of that family.
+    // nodemailer prints this on a host that has no address of that family.
     const script = `const { createLog, logWhatOthersPrint } = await import(${JSON.stringify(log)})
       logWhatOthersPrint(createLog(false))
       console.warn('Failed to resolve IPv4 addresses with current network')

@@ -63,8 +63,9 @@ suite('Samples in the documentation', atLength, () => {
 
   test('are in languages that are tried here', () => {
     const languages = new Set(samples.map(({ language }) => language))
-    // Those for JavaScript, Python, Apache, oauth2-proxy and Keycloak in docs/applications.md are tried by test/relying-parties/run.ts,
-    // those in YAML and JSON in docs/school-sign-in.md by test/satosa/run.ts. That in C# says that it was not tried.
+    // Samples for JavaScript, Python, Apache, oauth2-proxy and Keycloak in docs/applications.md are tried by
+    // test/relying-parties/run.ts, those in YAML and JSON in docs/school-sign-in.md by test/satosa/run.ts. That in C#
+    // says that it was not tried.
     const known = ['', 'apache', 'csharp', 'js', 'json', 'python', 'sh', 'toml', 'ts', 'yaml']
     assert.deepEqual([...languages].sort(), known)
   })

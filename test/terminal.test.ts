@@ -82,7 +82,7 @@ suite('The terminal of an operator', atLength, () => {
     const client = { name: 'App', redirectUris: ['https://app.example.org/'] }
     ;({ clientId } = await clients.add(client, byOperator))
     webhookId = (await webhooks.add({ url: 'https://hook.example/', events: ['*'] })).id
-    // As if an older version had let it in.
+    // An older version might have let it in.
     for (const [sql, ...params] of [
       [
         'update person set firstname = $1, lastname = $1 where id in ($2, $3)',

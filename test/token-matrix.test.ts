@@ -30,7 +30,7 @@ const forClientsAlone = / \/(oauth\/userinfo|roster\/)/
 
 interface Kind {
   readonly token: string
-  /** Of a token that is genuine: whose it is. */
+  /** Whose a genuine token is. */
   readonly of?: 'person' | 'client' | 'service'
   readonly scope?: string
 }

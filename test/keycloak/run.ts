@@ -75,7 +75,7 @@ try {
   service.clock.jump(Date.now() - service.clock.now())
   const school = emptySchool()
   for (const name of ['ada', 'bea', 'cleo']) addUser(school, name, 'student', { identifier: `N-${name}` })
-  // As a federation writes it.
+  // The form that federations use.
   const code = 'urn:schac:personalUniqueCode:int:esi:home.example:N-dora'
   addUser(school, 'dora', 'student', { identifier: code })
   await rosterOf(service).import(bulk(school))

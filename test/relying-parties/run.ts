@@ -11,7 +11,7 @@
  * Go, with the network once for its packages; and the program oauth2-proxy, on the PATH or in OAUTH2_PROXY. Keycloak needs
  * Java 17, Maven, about a minute, and the network once.
  *
- * Those that are missing are named and left out. Names as arguments choose among them.
+ * Missing ones are named and left out. Names as arguments choose among them.
  */
 import { apache } from './apache.ts'
 import { goParties } from './go.ts'

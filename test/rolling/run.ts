@@ -136,7 +136,7 @@ const folder = newFolder()
 const old = release(values.from, folder.path)
 const own: Program = { name: 'this program', folder: join(folder.path, 'own') }
 copyProgram(root, own.folder)
-// Whoever installs a version over another keeps the files of its pages (web/make.ts).
+// Somebody who installs a version over another keeps the files of its pages (web/make.ts).
 for (const [from, to] of [
   [old, own],
   [own, old],

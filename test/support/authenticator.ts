@@ -6,7 +6,7 @@ import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } fr
 
 export type Algorithm = 'ES256' | 'EdDSA' | 'RS256'
 
-/** Of the flags of authenticator data (WebAuthn §6.1). */
+/** Flags of authenticator data (WebAuthn §6.1). */
 const flag = { present: 0x01, verified: 0x04, mayBackUp: 0x08, backedUp: 0x10, attested: 0x40 }
 
 interface Credential {

@@ -31,7 +31,7 @@ export interface BadMailServer {
   change(manner: Manner): void
   /** To whom mails were taken, in order. */
   readonly taken: string[]
-  /** Of mails that were acknowledged and thrown away. */
+  /** Mails that were acknowledged and thrown away. */
   readonly thrownAway: string[]
   /** Whether a client named a sender or a recipient, which it must not without TLS. */
   readonly heard: string[]

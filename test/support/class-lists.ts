@@ -19,7 +19,7 @@ interface Options {
 }
 
 export interface Made extends MadeSet {
-  /** Of the zip, if it was written. */
+  /** The path of the zip, if it was written. */
   readonly out: string
 }
 

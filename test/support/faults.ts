@@ -211,7 +211,7 @@ class Disk {
     })
   }
 
-  /** Of what was not synced, each sector may have arrived or not. */
+  /** Each sector that was not synced may have arrived or not. */
   #keepSome(file: File, kept: Kept): void {
     const share = kept === 'none' ? 0 : [0, 0.5, 0.9, 1][randomInt(4)]!
     for (const { at, data } of file.pending) {

@@ -116,9 +116,9 @@ export interface CalendarEvent {
   readonly summary: string
   readonly location: string | null
   readonly description: string | null
-  /** Of an all-day event: the first day, and the day after the last. */
+  /** For an all-day event, the first day and the day after the last. */
   readonly days: readonly [from: string, to: string] | null
-  /** Of a weekly event: when it is on, in UTC. */
+  /** For a weekly event, when it is on, in UTC. */
   readonly times: readonly (readonly [from: string, to: string])[]
 }
 

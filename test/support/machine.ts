@@ -17,7 +17,7 @@ const project = fileURLToPath(new URL('../../', import.meta.url))
 const standIns = fileURLToPath(new URL('machine/', import.meta.url))
 /** What Debian itself reads. Nothing else of the outer machine is passed on to what is typed. */
 const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
-/** Of those whom the machine trusts, as Debian has it. */
+/** The authorities that a Debian machine trusts. */
 const trusted = '/etc/ssl/certs/ca-certificates.crt'
 /** Where Node keeps compiled code, for every user of the machine. */
 const compiled = '/run/compiled'

@@ -88,7 +88,7 @@ export class Machine {
     this.#patroni = asNobody(programOf('patroni'), [settings], { cwd: this.folder })
   }
 
-  /** As if the power had failed: Patroni, the server and its processes. */
+  /** Ends Patroni, the server and its processes, as if the power had failed. */
   async kill(): Promise<void> {
     signal([this.#patroni!.pid, ...this.#postgres()], 'SIGKILL')
     await this.#patroni!.exited
@@ -236,7 +236,7 @@ export class Cluster {
     return `postgres://${superuser.PGUSER}:${superuser.PGPASSWORD}@${address}:5432/postgres?sslmode=verify-full&sslrootcert=${join(this.#folder.path, 'ca.crt')}`
   }
 
-  /** As the first that answers sees them. */
+  /** What the first that answers sees. */
   async members(): Promise<readonly Member[]> {
     const answers = this.machines.map(({ address }) => getJson(`https://${address}:8008/cluster`, this.#ca))
     return Promise.any(answers).then(

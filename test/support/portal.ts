@@ -25,7 +25,7 @@ export function setCookie(reply: Reply, which: 'refresh' | 'device' = 'refresh')
   return { name, value, attributes: Object.fromEntries(attributes) }
 }
 
-/** As in a Cookie header. */
+/** For a Cookie header. */
 export function cookieOf(reply: Reply, which?: 'refresh' | 'device'): string {
   const cookie = setCookie(reply, which)
   if (!cookie) throw new Error(`no cookie, but ${reply.status}: ${reply.text}`)

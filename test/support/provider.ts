@@ -12,7 +12,7 @@ export type TestClaims = Readonly<Record<string, unknown>>
 
 /** Ways in which the provider is not as it should be. */
 export interface Wrongs {
-  /** Of the ID token. */
+  /** In the ID token. */
   readonly issuer?: string
   readonly audience?: string
   readonly nonce?: string

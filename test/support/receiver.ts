@@ -72,7 +72,7 @@ export function verify(secret: string, { headers, body }: Received): void {
   new Webhook(secret).verify(body, headers as Record<string, string>)
 }
 
-/** As anybody can compute it. */
+/** Computed without the library that signs. */
 export function signatureOf(secret: string, { headers, body }: Received): string {
   const key = Buffer.from(secret.slice('whsec_'.length), 'base64')
   const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`

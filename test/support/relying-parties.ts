@@ -11,7 +11,7 @@ export interface Tokens {
   readonly refresh: string
   readonly idToken: string
   readonly scope: string
-  /** Of the ID token, after the library has checked it. */
+  /** The claims of the ID token, after the library has checked it. */
   readonly claims: Readonly<Record<string, unknown>> & { readonly sub: string }
 }
 
@@ -117,7 +117,7 @@ async function openidClient({ issuer, client, method }: Party): Promise<RelyingP
 
 const insecure = { [oauth.allowInsecureRequests]: true }
 
-/** As the library's own documentation goes through it, step by step. */
+/** The steps are those of the library's own documentation. */
 async function byOauth4webapi({ issuer, client, method }: Party): Promise<RelyingParty> {
   const id = new URL(issuer)
   const server = await oauth.processDiscoveryResponse(id, await oauth.discoveryRequest(id, insecure))

@@ -26,7 +26,7 @@ export interface SftpServer {
   close(): Promise<void>
 }
 
-/** Of the keys that ssh2 makes there are some that it cannot read. */
+/** Some keys that ssh2 makes it cannot read. */
 export function newKey(): ReturnType<typeof utils.generateKeyPairSync> {
   for (;;) {
     const pair = utils.generateKeyPairSync('ed25519')

@@ -6,7 +6,7 @@ import { secretsFrom } from '../../src/platform/lib/secret.ts'
 import type { Calls } from '../support/service.ts'
 import { eventually } from '../support/wait.ts'
 
-/** Of a service under this load, so that codes need not be read from mails. */
+/** The service under this load has it, so that codes need not be read from mails. */
 export const loadSecret = 'crashes-51d7c0a9e34b428f96d2'.repeat(2)
 const keys = secretsFrom(loadSecret, null).current
 

@@ -244,7 +244,7 @@ class Play {
         for (const [i, email] of addresses.entries())
           addUser(school, `r${this.#run}-${step.students[i]}`, 'student', { email })
         await rosterOf(this.#service).import(bulk(school))
-        // Whoever has left is no longer found by an address.
+        // Somebody who has left is no longer found by an address.
         const { support } = this.#service.app.parts
         for (const address of addresses)
           if (!this.#userIds.has(address)) this.#userIds.set(address, await support.idOf(address))

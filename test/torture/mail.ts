@@ -185,7 +185,7 @@ export async function longOutage(engine: Engine, count: number, pace: number): P
     for (const email of server.taken) assert.ok(email.startsWith('late'), 'no dead code is sent')
     const places = new Map(late.map((email, place) => [email, place]))
     const outOfOrder = server.taken.filter((email, i) => Math.abs(places.get(email)! - i) > 100).length
-    // Those that were being tried when the server came back are first.
+    // Mails that were being tried when the server came back are first.
     assert.ok(outOfOrder <= outOfOrderMax, `${outOfOrder} came out of order`)
     return {
       mails: count,

@@ -16,7 +16,7 @@ const connectionsMax = 6_000
 /** A burst may wait for three seconds; what does not drain in them is a flood. */
 const burstMs = 4_000
 const closedLoop = 48
-/** Of the client whose replies are timed, before the flood and beside it. */
+/** The requests of the client whose replies are timed, before the flood and beside it. */
 const ordinaryPerSecond = 200
 
 export interface OverloadReport {

@@ -35,7 +35,7 @@ const historiesOfOneService = 500
 export interface Part {
   readonly name: string
   readonly what: string
-  /** Of the whole time. */
+  /** Its share of the whole time. */
   readonly share: number
   /** Runs until then; returns what it did, by name. Throws on the first fault. */
   run(until: number): Promise<Record<string, number>>

@@ -5,7 +5,7 @@ import type { Recording, Verdict } from './record.ts'
 const shownMax = 160
 const linesOfOneMax = 12
 
-/** Those of one scenario below its name; none if there are none. */
+/** The differences of a scenario stand below its name. */
 export function* differences(before: Recording, after: Recording): Generator<string> {
   for (const name of new Set([...before.keys(), ...after.keys()])) {
     const [one, other] = [before.get(name), after.get(name)]
@@ -57,7 +57,7 @@ function* between(before: unknown, after: unknown, path: string): Generator<stri
     yield* between(before[name], after[name], path === '' ? name : `${path}.${name}`)
 }
 
-/** Those of the one that the other has less often. */
+/** The texts of the one that the other has less often. */
 function without(texts: readonly string[], others: readonly string[]): string[] {
   const rest = new Map<string, number>()
   for (const text of others) rest.set(text, (rest.get(text) ?? 0) + 1)

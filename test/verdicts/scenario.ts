@@ -29,7 +29,7 @@ export const allowAll = ['--allow', all]
 export const check = (path: string, ...options: string[]): Step => ({
   args: ['roster', 'check', path, '--json', '--verbose', ...options],
 })
-/** As people read it, with the report for whoever made the file. */
+/** The text for people, with the report for those who made the file. */
 export const checkAsText = (path: string, ...options: string[]): Step => ({
   args: ['roster', 'check', path, '--verbose', '--report', 'report.txt', ...options],
 })

@@ -95,7 +95,7 @@ function swapAddresses(school: School, random: Random): void {
   change(school.users, other, { email: first })
 }
 
-/** As another system would name everybody. */
+/** Another system would give everybody another id. */
 function renewIds(school: School, share: number, random: Random): void {
   for (const id of random.some(studentsOf(school), share)) {
     const cells = school.users.get(id)!

@@ -8,7 +8,7 @@ import { isShared } from './shared-computer.ts'
 
 const storage = 'chiron.last'
 const place = '/last'
-/** As long as a sign-in lasts without use. */
+/** A sign-in lasts as long without use. */
 const keptMs = 30 * 24 * 60 * 60_000
 
 interface Last {
@@ -17,7 +17,7 @@ interface Last {
   readonly path: string
   readonly data: unknown
   readonly at: number
-  /** Of the service's clock; a version before kept none. */
+  /** How far the service's clock is ahead; former versions kept none. */
   readonly aheadMs?: number
 }
 

@@ -90,7 +90,7 @@ function refresh(): Promise<void> {
     try {
       admit(await send<TokenReply>('/portal/refresh', { method: 'POST' }))
     } catch (error) {
-      // Of several calls that find the session ended, the first says so.
+      // Several calls may find that the session has ended; the first says so.
       const isOver = asProblem(error).status === 401 && session.state !== 'out'
       if (isOver) leave(session.state === 'in' ? 'ended' : null)
       throw error
@@ -150,7 +150,7 @@ export async function signIn(
   tabs.postMessage('in')
 }
 
-/** Of any role: the reply says whose it is. Safe to repeat with the same key if no reply came. */
+/** The reply says whose passkey it is, of any role. Safe to repeat with the same key if no reply came. */
 export async function signInWithPasskey(credential: object, idempotencyKey: string): Promise<void> {
   const call: Call = { method: 'POST', body: { credential }, idempotencyKey }
   await alone(async () => admit(await send<TokenReply>('/portal/passkey/validate', call)))

@@ -58,7 +58,7 @@ function serve(): void {
     ],
   })
   const server = createServer(toNodeHandler(auth))
-  // As in Fastify: connections stay open while another server has its turn.
+  // Like Fastify's: connections stay open while another server has its turn.
   server.keepAliveTimeout = 72_000
   server.listen(Number(PORT), '127.0.0.1')
   process.once('SIGTERM', () => process.exit())

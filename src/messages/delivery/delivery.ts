@@ -213,7 +213,7 @@ function withoutCodes(text: string): string {
 
 export type DeliveryView = ReturnType<typeof viewOf>
 
-/** As the HTTP interface, the command line and the owner's export show it. */
+/** For the HTTP interface, the command line and the owner's export. */
 function viewOf(row: store.DeliveryRow) {
   return {
     deliveryId: row.id,

@@ -25,10 +25,10 @@ export interface DeliveryRow {
 const columns =
   'id, session_id, role, kind, domain, person_id, asker_id, state, created_at, updated_at, steps'
 
-/** Of a mail to an account that was closed since, only that somebody else asked for it is left. */
+/** After an account is closed, its mails that somebody else asked for leave a row without a fingerprint. */
 const isKept = "address_fingerprint <> ''"
 
-/** As in the index `delivery_trouble`: a query that repeats these words can use it. */
+/** The words of the index `delivery_trouble`: a query that repeats them can use it. */
 const inTrouble = "state in ('deferred', 'not-sent', 'failed', 'bounced')"
 
 /** For a mail that was queued in the same transaction. The challenge knows who wants to move to a new address. */

@@ -283,7 +283,7 @@ export function eventNumbered(db: Db, number: number): Promise<EventRow | undefi
 
 export type EventView = ReturnType<typeof eventView>
 
-/** As the HTTP interface, the command line and webhooks show it. */
+/** For the HTTP interface, the command line and webhooks. */
 export function eventView(event: EventRow) {
   const { sessionId = event.session_id, ...data } = JSON.parse(event.data)
   return {

@@ -27,7 +27,7 @@ const oneOf = <const V extends readonly string[]>(...values: V) => ({ type: 'str
 
 /** Why a sign-in with a school account was refused. */
 export const refusalReasons = [
-  // Of former versions: such refusals are only counted.
+  // Only former versions wrote these: such refusals are now counted.
   'not-started-here',
   'closed',
   'provider-refused',
@@ -54,7 +54,7 @@ export type RefusalReason = (typeof refusalReasons)[number]
 const sessionId = text('the sign-in')
 const passkeyId = text('the passkey')
 const clientId = text('the application')
-/** Of a session at an application. */
+/** For a session at an application. */
 const client = clientId
 const providerId = text('the provider of school accounts')
 

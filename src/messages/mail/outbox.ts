@@ -61,7 +61,7 @@ export type { Mail } from './rules.ts'
 export type { Report } from './templates/texts.ts'
 
 export interface Transport {
-  /** As the delivery timeline names it. */
+  /** The name of the server in the delivery timeline. */
   readonly server: string
   readonly concurrency: number
   /** Whether sent mails stay in the store, for the mailbox. */

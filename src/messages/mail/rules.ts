@@ -23,7 +23,7 @@ export type Mail = {
   /** The queue in which it waits for a budget. */
   readonly waits_for: string | null
   readonly sent_at: number | null
-  /** As JSON. */
+  /** JSON. */
   readonly report: string | null
 }
 

@@ -55,7 +55,7 @@ const taken = Array.from({ length: takenMax }, (_, i) => `$${i + 4}`).join(', ')
 
 /** `codes`: mails that may carry a code. `notices`: mails known to carry none. */
 export type Lane = 'codes' | 'notices'
-/** As in the indexes: a query that repeats these words can use them. */
+/** The words of the indexes: a query that repeats them can use one. */
 export const lanes: Record<Lane, string> = {
   codes: "(kind is null or kind in ('address-code', 'step-up-code'))",
   notices: "kind is not null and kind not in ('address-code', 'step-up-code')",
@@ -73,7 +73,7 @@ export async function claimMails(
   db: Db,
   c: {
     lane: Lane
-    /** Those that this program can send. */
+    /** The kinds that this program can send. */
     kinds: readonly MailKind[]
     by: string
     /** Mails that it is processing are not claimed again. A lease that seems to be over is extended. */

@@ -82,7 +82,7 @@ export async function rotateKeys(options: CommonOptions): Promise<void> {
   })
 }
 
-/** Of each algorithm. */
+/** The newest key of each algorithm. */
 function newestOf(keys: Awaited<ReturnType<SigningKeys['list']>>) {
   return keys.filter(({ alg }, i) => keys[i + 1]?.alg !== alg)
 }

@@ -76,7 +76,7 @@ async function work(config: Config, log: Log): Promise<void> {
   process.send?.('ready')
 }
 
-/** Those that the start did not wait for. Without them the service goes on, and the sweeper tries again. */
+/** Makes the keys that the start did not wait for. If that fails the service goes on, and the sweeper tries again. */
 async function makeKeys(keys: { tend(): Promise<void> }, log: Log): Promise<void> {
   try {
     await keys.tend()

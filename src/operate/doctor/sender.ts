@@ -95,7 +95,7 @@ async function checkDkim(dkim: DkimSettings | null, dns: Dns): Promise<Finding> 
   return good(area, `the DKIM key at ${name} is published`)
 }
 
-/** As DKIM has it: for RSA the whole structure, for Ed25519 the bare 32 bytes (RFC 8463). */
+/** The form for DKIM: the whole structure of an RSA key, the bare 32 bytes of an Ed25519 key (RFC 8463). */
 function publicPart(pem: string): string {
   const key = createPublicKey(pem)
   if (key.asymmetricKeyType === 'ed25519')

@@ -11,7 +11,7 @@ import { type Finding, good, warning } from './doctor.ts'
 const unitFolders = ['/etc/systemd/system', '/run/systemd/system', '/usr/lib/systemd/system']
 
 export interface Service {
-  /** As systemctl takes it. */
+  /** The name for systemctl. */
   readonly unit: string
   readonly user: string
 }

@@ -9,7 +9,7 @@ const patienceMs = 5_000
 export interface ServiceAt {
   readonly host: string
   readonly port: number
-  /** As systemctl takes it. */
+  /** The name for systemctl. */
   readonly unit: string
   /** Ids of the keys in the store; null if it cannot be read. */
   readonly kids: readonly string[] | null

@@ -52,7 +52,7 @@ export interface SharedFigures {
   /** When the newest fetched file was written, or first seen. */
   readonly roster_file_at: number | null
   readonly schema_version: number
-  /** Of the whole service. */
+  /** About the whole service. */
   readonly guessing: ServiceState
 }
 

@@ -101,7 +101,7 @@ const everybody = (...keys: string[]): Source => ({
 /** Among others, accounts that are closed and students who left the roster. */
 const nameless: Source = { ...everybody(), where: "t.role <> 'staff' and t.lastname_key is null" }
 
-/** Those in which somebody may be wanted. */
+/** The sources in which somebody may be wanted. */
 function sourcesOf(part: PartName, { words, role, status, year, verified, since }: Wanted): Source[] {
   const isClosed = status === 'closed' || since !== undefined
   const forStudents = role !== 'veterinarian' && verified === undefined && status !== 'pending'
@@ -303,7 +303,7 @@ async function changesSeenFrom(db: Db, since: number): Promise<number> {
   return Math.min(since, row?.first ?? since)
 }
 
-/** Those with exactly this address, student number or id. */
+/** People with exactly this address, student number or id. */
 export async function clientsByKey(db: Db, key: string): Promise<Client[]> {
   const ofRoster = (table: string, column: string, value: string) =>
     `select t.person_id from ${table} t where t.${column} = ${value} and ${inRoster('t')}`

@@ -213,7 +213,7 @@ export class Support {
     throw new AppError('not-found', `${text} matches several people: ${ids}.`)
   }
 
-  /** Those that a student attends or a veterinarian teaches, by start. */
+  /** The classes that a student attends or a veterinarian teaches, by start. */
   async #classes(client: Client) {
     const { veterinarians, students } = this.#deps
     if (isVeterinarian(client)) {

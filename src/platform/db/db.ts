@@ -49,7 +49,7 @@ export interface Db {
   tx(statements: readonly Statement[]): Promise<Row[][]>
   /** The same without results. The statements are iterated once, on SQLite while they run, so that many need little memory. */
   stage(statements: Iterable<Statement>): Promise<void>
-  /** As `tx`, for counts: PostgreSQL does not wait for the disk, and a crash may undo the last of them. */
+  /** Like `tx`, for counts: PostgreSQL does not wait for the disk, and a crash may undo the last of them. */
   unsynced(statements: readonly Statement[]): Promise<Row[][]>
   /**
    * Takes the steps in order until one refuses, and returns the result of the last one taken. Each is a transaction of

@@ -70,7 +70,7 @@ const someCounts = `select key, cast(full_at as text) as count from bucket where
   union all select key, times from quota where key in ($1, $2, $3, $4)`
 const fourKeys = (limits: readonly Limit[]) => places.map((place) => limits[place]?.key ?? '')
 
-/** Of up to four. */
+/** For up to four limits. */
 export const readCounts = (limits: readonly Limit[]): Ask<Counts> => ({
   ...readAll(someCounts, ...fourKeys(limits)),
   read: countsIn,

@@ -48,7 +48,7 @@ export async function migrate(
   }
 }
 
-// Of PostgreSQL's codes.
+// PostgreSQL's error code.
 const insufficientPrivilege = '42501'
 
 export const ownDatabase =

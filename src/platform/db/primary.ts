@@ -1,5 +1,5 @@
 /**
- * Of the servers in a connection URL, finds the one that takes writes. Each promotion of a standby begins a new
+ * Finds the server in a connection URL that takes writes. Each promotion of a standby begins a new
  * timeline. A replaced server comes back on an older timeline and still accepts writes; it is never used, because
  * those writes would be lost.
  */

@@ -50,7 +50,7 @@ export function changeAll(change: string, all: ChangedRows, ...params: Value[]):
   }
 }
 
-/** As a subquery, PostgreSQL might run the locking read more than once, and find other rows each time. */
+/** PostgreSQL might run a subquery that locks more than once, and find other rows each time. */
 function changeLocked(change: string, { key, where, returning }: ChangedRows, rows: string): string {
   return `with locked as materialized (${rows})
     ${change} where ${where} and (${key}) in (select ${key} from locked) returning ${returning}`

@@ -97,7 +97,7 @@ export function whyNotOpened(file: string, error: unknown): unknown {
   return error
 }
 
-// Of SQLite's codes.
+// SQLite's error codes.
 const readOnlyFile = 8
 const corrupt = 11
 const cannotOpen = 14

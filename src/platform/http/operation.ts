@@ -39,7 +39,7 @@ interface Declaration<Caller, Params extends TSchema, Query extends TSchema, Bod
   readonly body?: Body
   /** Without one, the reply is 204. */
   readonly reply?: Reply
-  /** Of the reply, if it is not 200. */
+  /** The status of the reply, if it is not 200. */
   readonly status?: 201 | 202
   /** The status of a reply without a body, if there may be one. */
   readonly orEmpty?: 204 | 304

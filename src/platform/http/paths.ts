@@ -7,7 +7,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 export const paramLengthMax = 256
 
 export interface Path {
-  /** As the route has it: `/people/:userId`. */
+  /** The path of the route: `/people/:userId`. */
   readonly pattern: string
   readonly methods: Set<string>
   /** Files and health are not queued. */
@@ -60,7 +60,7 @@ function decodedPath(url: string): string | null {
   }
 }
 
-/** Of a pattern with parameters (`:userId`), or with an asterisk at its end. */
+/** The pattern has parameters (`:userId`), or an asterisk at its end. */
 function regexOf(pattern: string): RegExp {
   const parts = pattern.split(/(:\w+|\*)/).map((part, i) => {
     if (i % 2 === 0) return RegExp.escape(part)

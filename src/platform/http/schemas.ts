@@ -35,7 +35,7 @@ export function integerFrom(parameter: string, text: string, { min, max }: Span)
 }
 
 const limits = { min: 1, max: 200 }
-/** Of lists in pages; `limitFrom` reads it. */
+/** For lists in pages; `limitFrom` reads it. */
 export const Limit = QueryInteger(limits, 'Maximum number of results; default 50.')
 export const limitFrom = (text = '50') => integerFrom('limit', text, limits)
 export const After = Type.Optional(Type.String({ description: 'The `next` value of the previous page.' }))

@@ -2,7 +2,7 @@
 import { domainToASCII } from 'node:url'
 
 export interface Address {
-  /** As typed, with the domain as A-labels. Mail is sent here. */
+  /** What was typed, with the domain in A-labels. Mail is sent here. */
   readonly email: string
   /** Lower-cased, for comparison. */
   readonly key: string
@@ -42,7 +42,7 @@ export function inboxOf(addressKey: string): string {
   return addressKey.replace(/(?<=^[^+@]+)\+[^@]*(?=@)/, '')
 }
 
-/** As A-labels, or null if it is not a domain name. */
+/** Returns the domain in A-labels, or null if it is not a domain name. */
 export function parseDomain(text: string): string | null {
   if (foreignToDomains.test(text)) return null
   const ascii = domainToASCII(text)

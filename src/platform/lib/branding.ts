@@ -21,7 +21,7 @@ export const ownBranding: Branding = { name: null, logo: null, support: null, pr
 
 export const brandOf = ({ name }: Branding) => name ?? 'Chiron'
 
-/** As people read it. */
+/** The address that people read. */
 export const linkText = (href: string) => href.replace(/^mailto:/, '')
 
 const logoBytesMax = 200_000

@@ -9,7 +9,7 @@ export function hostsOf(url: string): string[] {
   return hosts!.split(',').map((host) => `${before}${host}${after}`)
 }
 
-/** As in libpq, `?connect_timeout=` gives it in seconds, and 0 waits without end. */
+/** libpq's rule: `?connect_timeout=` is in seconds, and 0 waits without end. */
 export function connectTimeoutMs(url: string): number {
   const seconds = URL.parse(url)?.searchParams.getAll('connect_timeout').at(-1) ?? ''
   return /^\d{1,6}$/.test(seconds) ? Number(seconds) * 1_000 : defaultConnectTimeoutMs

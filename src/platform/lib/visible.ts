@@ -6,7 +6,7 @@ const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
 const unseenButBreaks = /[[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]--\n]/gv
 
 const named = (character: string) => `\\u${character.codePointAt(0)!.toString(16).padStart(4, '0')}`
-/** As in JSON, where a character beyond the first plane is two units. */
+/** Like JSON, it writes a character beyond the first plane as two units. */
 const escaped = (character: string) => character.split('').map(named).join('')
 
 /** For one line, or a piece of one. */

@@ -94,7 +94,7 @@ const inOrder = (t: string) => byOtherIndex(inRoster(t))
 const studentColumns = `p.id, ${accountValues.status} as status, p.updated_at, s.student_number, s.firstname, s.lastname,
   s.preferred_name, s.email, s.year, s.school_id, s.school_name`
 
-/** Those on the roster. The page is cut before the join: PostgreSQL would rather sort everybody. */
+/** The page is cut before the join: PostgreSQL would rather sort everybody. */
 export function studentsInOrder(db: Db, place: Place): Promise<Read<StudentRow>> {
   return readPage<StudentRow>(
     db,
@@ -154,7 +154,7 @@ const studentIn = (generation: string) =>
 const classIn = (generation: string) =>
   `(select 1 from roster_record c where c.kind = 'class' and c.sourced_id = e.class_id and ${inGeneration('c', generation)})`
 
-/** Of students and classes that are on the roster. Not joins: PostgreSQL would rather sort all enrolments. */
+/** Student and class must be on the roster. No joins: PostgreSQL would rather sort all enrolments. */
 const enrolments = (where: string) =>
   `select e.sourced_id as id, e.class_id, ${studentIn(current)} as person_id, e.start_date, e.end_date,
      (select g.started_at from roster_generation g where g.id = e.from_gen) as updated_at

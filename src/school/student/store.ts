@@ -68,7 +68,7 @@ function joined<R extends ClassRow>(a: R, b: R): R {
 
 export interface TaughtRow {
   readonly class_id: string
-  /** Of the teacher's enrolment in the row of a class, of the student's in that of a student. */
+  /** The dates of an enrolment: the teacher's in the row of a class, the student's in that of a student. */
   readonly start_date: string | null
   readonly end_date: string | null
   /** Null in the row of a student. */

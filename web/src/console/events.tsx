@@ -115,7 +115,7 @@ function DayField(props: { label: string; value: string; onChange(value: string)
   )
 }
 
-/** As the service takes it. Days are the reader's own; the last one is included. */
+/** The query for the service. Days are the reader's own; the last one is included. */
 function filterOf(query: URLSearchParams, types: readonly string[]): string {
   const kind = query.get('kind')
   const since = dayStart(query.get('from'), 0)

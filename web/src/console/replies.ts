@@ -66,7 +66,7 @@ export type Device = PersonDetail['sessions'][number]
 
 export type FeedEvent = Static<typeof EventOfFeed>
 export type EventPage = Static<typeof PageOfEvents>
-/** Of the feed, or of one person: those may have a note. */
+/** An event of the feed, or one of a person, which may have a note. */
 export type EventEntry = (FeedEvent & { readonly note?: null }) | Static<typeof PersonEvent>
 export type EventType = EventEntry['type']
 

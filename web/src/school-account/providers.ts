@@ -23,7 +23,7 @@ function read(): Promise<readonly Provider[]> {
   return reading
 }
 
-/** Those that people of this role can sign in with; undefined until they are known. */
+/** The providers that people of this role can sign in with; undefined until they are known. */
 export function useProviders(role: SchoolRole | null): readonly Provider[] | undefined {
   const [providers, setProviders] = useState<readonly Provider[]>()
   const isAsked = role !== null && isOpen(role, 'school')

@@ -56,7 +56,7 @@ export function Code({ kept }: { kept: Kept }) {
   )
 }
 
-/** Whoever chose the wrong role waits in vain for a code. */
+/** Somebody who chose the wrong role waits in vain for a code. */
 function Role({ of }: { of: ServedRole }) {
   const { text } = useWords()
   return <span>{text.code.as[of]}</span>

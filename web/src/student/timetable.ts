@@ -57,7 +57,7 @@ export function dayOf(classes: readonly Placed[], date: string): Day {
   return { date, occurrences }
 }
 
-/** As in the calendar feed: a class meets in its terms, not in the holidays between them. */
+/** The rule of the calendar feed: a class meets in its terms, not in the holidays between them. */
 export function takesPlaceOn({ entry: { terms }, start, end }: Placed, date: string): boolean {
   if ((start !== null && date < start) || (end !== null && date > end)) return false
   const within = terms.filter(

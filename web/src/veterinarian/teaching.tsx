@@ -76,7 +76,7 @@ function Taught({ entry }: { entry: TaughtClass }) {
   )
 }
 
-/** Of a rotation, which does not last a whole term: from its first student to its last, or else its terms. */
+/** A rotation is shorter than a term, so it is shown from its first student to its last, or else with its terms. */
 function datesOf({
   kind,
   students,

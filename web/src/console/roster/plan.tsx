@@ -133,7 +133,7 @@ function About({ plan, user }: { plan: Plan; user: Staff }) {
   const { text: all, number } = useConsole()
   const text = all.roster
   const nameOf = useActors(user)
-  // Of a class list its own, not those of the set that was made of it.
+  // A class list has rows of its own; those of the set that was made of it do not count.
   const rows = plan.list?.tables.reduce((sum, table) => sum + table.rows, 0) || (plan.rows ?? 0)
   const modes = plan.modes.map((mode) => text.modes[mode] ?? mode)
   const parts = [

@@ -14,7 +14,7 @@ const mediaTypes: Readonly<Record<string, string>> = {
   xlsx: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
 }
 
-/** Of files that the service takes, by their names: browsers do not agree on the type of a CSV file. */
+/** By the name of the file: browsers do not agree on the type of a CSV file. */
 export const mediaTypeOf = ({ name }: File): string | undefined =>
   mediaTypes[name.split('.').at(-1)!.toLowerCase()]
 
