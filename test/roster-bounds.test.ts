@@ -48,6 +48,7 @@ suite('Rosters beyond a bound', () => {
     ['rows', { rowsMax: 5_000 }, /^too-many-rows roster/],
     ['octets', { octetsMax: 50_000 }, /^unpacks-too-large roster/],
     ['rows for the memory', { memoryOctetsMax: 1 }, /^too-much-memory roster/],
+    ['rows for the working file', { workOctetsMax: 500_000 }, /^too-much-memory roster/],
     ['rows for the time', { processorMsMax: 0 }, /^too-much-time roster/],
   ]
   for (const [what, bounds, error] of cases)

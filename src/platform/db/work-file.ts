@@ -43,17 +43,16 @@ export class WorkFile {
     this.#tooLarge = tooLarge
     this.#pagesMax = Math.ceil(octetsMax / pageOctets)
     const path = join(folder, `${prefix}${process.pid}-${newId()}`)
-    try {
+    this.#database = this.#guarded(() => {
       closeSync(openSync(path, 'wx', 0o600))
-      this.#database = new DatabaseSync(path)
-    } catch (error) {
-      throw this.#explained(error)
-    } finally {
-      rmSync(path, { force: true })
-    }
+      try {
+        return new DatabaseSync(path)
+      } finally {
+        rmSync(path)
+      }
+    })
     this.exec(`pragma page_size = ${pageOctets}; pragma cache_size = -${cacheKb};
-      pragma max_page_count = ${this.#pagesMax}; pragma main.locking_mode = exclusive;
-      pragma main.journal_mode = memory; pragma synchronous = off; begin`)
+      pragma main.locking_mode = exclusive; pragma main.journal_mode = memory; pragma synchronous = off; begin`)
   }
 
   exec(sql: string): void {
@@ -64,6 +63,7 @@ export class WorkFile {
   run(sql: string, ...params: Params): number {
     const { changes } = this.#guarded(() => this.#statement(sql).run(...(params as SQLInputValue[])))
     this.#onStep()
+    if (this.number('pragma page_count') > this.#pagesMax) throw this.#tooLarge()
     return Number(changes)
   }
 
@@ -164,17 +164,16 @@ export class WorkFile {
 
   #explained(error: unknown): unknown {
     const { errcode, code } = error as { errcode?: number; code?: string }
-    const isWhole = errcode === sqliteFull && this.number('pragma page_count') >= this.#pagesMax
-    if (isWhole) return this.#tooLarge()
     if (errcode === sqliteFull || code === 'ENOSPC')
       return new UsageError(`there is no space left for a working file in ${this.#folder}`)
-    if (code === 'EACCES' || code === 'EROFS' || code === 'ENOENT')
+    if (code !== undefined && noFolder.has(code))
       return new UsageError(`a working file cannot be written in ${this.#folder}: ${code}`)
     return error
   }
 }
 
 const sqliteFull = 13
+const noFolder: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOENT', 'ENOTDIR'])
 const isFull = () => new UsageError('the working file is too large')
 const rowsAtOnce = 25
 

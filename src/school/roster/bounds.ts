@@ -100,6 +100,11 @@ export class Meter {
     if (user + system > this.bounds.processorMsMax * 1000) this.#refuse('too-much-time', tooMuchTime)
   }
 
+  /** The working file has reached its bound. */
+  tooMuchWork(): FatalFinding {
+    return new FatalFinding(aboutFile('error', 'too-much-memory', this.#name, tooMuchWork))
+  }
+
   #refuse(code: FindingCode, message: string): never {
     throw new FatalFinding(aboutFile('error', code, this.#name, message))
   }
@@ -108,7 +113,7 @@ export class Meter {
 export const tooMuchMemory =
   'The roster needs more memory than any real one: check the files and export them again.'
 
-export const tooMuchWork =
+const tooMuchWork =
   'The roster needs more room on the disk than any real one: check the files and export them again.'
 
 export const tooMuchTime =

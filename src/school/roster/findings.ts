@@ -12,7 +12,7 @@ export const findingKinds = {
   'too-many-rows': 'The files have more than 20 million rows.',
   'too-many-errors': 'There are more than 10,000 errors; the rest was not checked.',
   'too-many-columns': 'A row of a class list has text in more than 1,024 columns.',
-  'too-much-memory': 'Reading or comparing the files takes more than 1 GiB of memory.',
+  'too-much-memory': 'Reading or comparing the files takes more than 1 GiB of memory or 4 GiB of disk.',
   'too-much-time': 'Reading and comparing the files takes more than 15 minutes.',
   'packed-too-tightly': 'A file in the zip unpacks to more than 100 times its packed size.',
   'encrypted-file': 'The zip or a file in it is password-protected.',

@@ -6,8 +6,7 @@ import { tmpdir } from 'node:os'
 import { dirname } from 'node:path'
 import type { Db } from '../../../platform/db/db.ts'
 import { WorkFile } from '../../../platform/db/work-file.ts'
-import { Meter, tooMuchWork } from '../bounds.ts'
-import { aboutFile, FatalFinding } from '../findings.ts'
+import { Meter } from '../bounds.ts'
 import { Incoming } from './incoming.ts'
 import { type Delta, partOfRoster } from './part.ts'
 import { copyRows, hideRows, noRows, noStanding, rowsIn, type Standing, showRows } from './standing.ts'
@@ -29,12 +28,11 @@ export class Workbench {
 
   /** Beside an SQLite store, otherwise among the temporary files. */
   constructor(db: Pick<Db, 'file'>, { meter = new Meter(), onProgress }: WorkbenchOptions = {}) {
-    const finding = aboutFile('error', 'too-much-memory', 'roster', tooMuchWork)
     this.file = new WorkFile({
       folder: db.file === null ? tmpdir() : dirname(db.file),
       octetsMax: meter.bounds.workOctetsMax,
       onStep: () => meter.step(),
-      tooLarge: () => new FatalFinding(finding),
+      tooLarge: () => meter.tooMuchWork(),
     })
     this.file.exec(schema)
     this.file.exec(comparisonIndexes)
