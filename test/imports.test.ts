@@ -68,7 +68,7 @@ const groups: Readonly<Record<string, readonly string[]>> = {
   operate: ['support', 'backup', 'metrics', 'traces', 'doctor', 'commands'],
 }
 const folders = Object.entries(groups).flatMap(([group, names]) => names.map((name) => `${group}/${name}`))
-/** `messages/mail` for messages/mail/templates/en.ts; empty for files that stand in no such folder. */
+/** `messages/mail` for messages/mail/templates/texts.ts; empty for files that stand in no such folder. */
 const top = (path: string) => /^[^/]+\/[^/]+(?=\/)/.exec(path)?.[0] ?? ''
 const isFeatureFile = (path: string) =>
   top(path) !== '' && !path.startsWith('platform/') && top(path) !== 'operate/commands'
@@ -271,8 +271,9 @@ test('Groups and their folders stand above each other, types included', () => {
   assert.deepEqual(wrong.map(show), [])
 })
 
-/** The steps of a feature that has folders of its own, in their order. */
+/** The steps of a feature, or the parts of a library, that has folders of its own, in their order. */
 const steps: Readonly<Record<string, readonly string[]>> = {
+  'platform/lib': ['page-texts'],
   'school/roster': ['fetch', 'read', 'lists', 'workbench', 'compare', 'checks', 'apply', 'upload'],
 }
 const stepOf = (path: string) => /^(?:[^/]+\/){2}(?!store\/)([^/]+)\//.exec(path)?.[1]

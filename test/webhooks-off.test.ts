@@ -5,7 +5,7 @@ import { eventHappened } from '../src/messages/events/events.ts'
 import { mailTexts } from '../src/messages/mail/templates/languages.ts'
 import { bySystem } from '../src/platform/lib/by.ts'
 import { day, hour, minute } from '../src/platform/lib/clock.ts'
-import { languages } from '../src/platform/lib/languages.ts'
+import { everyLanguage } from '../src/platform/lib/languages.ts'
 import { newId } from '../src/platform/lib/random.ts'
 import { seal } from '../src/platform/lib/seal.ts'
 import { secretsFrom } from '../src/platform/lib/secret.ts'
@@ -279,10 +279,8 @@ for (const engine of engines) {
 
 test('The mail about a webhook is there in every language, for both reasons', () => {
   const off = { id: 'theid', host: 'hook.example', url: 'https://access.example/console' }
-  const texts = Object.keys(languages).flatMap((language) =>
-    (['gone', 'failing'] as const).map((because) =>
-      mailTexts[language as keyof typeof languages].webhookOff({ ...off, because }),
-    ),
+  const texts = everyLanguage.flatMap((language) =>
+    (['gone', 'failing'] as const).map((because) => mailTexts[language].webhookOff({ ...off, because })),
   )
   assert.equal(new Set(texts.map(({ paragraphs }) => paragraphs.join('\n'))).size, texts.length)
   for (const { subject, paragraphs } of texts) {

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import type { Plugin, Rolldown } from 'vite'
 import { escapeHtml } from '../src/platform/lib/html.ts'
-import { type Language, languages } from '../src/platform/lib/languages.ts'
+import { everyLanguage, type Language, languages } from '../src/platform/lib/languages.ts'
 
 const assetsDir = 'web'
 const source = (path: string) => join(import.meta.dirname, 'src', path)
@@ -16,6 +16,8 @@ const source = (path: string) => join(import.meta.dirname, 'src', path)
 /** What the form says; the text files have it, and much more. */
 interface Words {
   readonly language: string
+  readonly late: string
+  readonly broken: { readonly reload: string }
   readonly footer: { about(school: string | null): string }
   readonly fields: { readonly email: string }
   readonly passkeys: { readonly signIn: string }
@@ -45,10 +47,11 @@ export function firstForm(): Plugin {
     transformIndexHtml: {
       order: 'pre',
       handler: async (html) => {
-        const forms = await Promise.all((Object.keys(languages) as Language[]).map(formIn))
+        const words = await Promise.all(everyLanguage.map(wordsIn))
         return html
           .replace('<!-- first script -->', `<script vite-ignore src="/${fileName}"></script>`)
-          .replace('<!-- first form -->', () => forms.join('\n'))
+          .replace('<!-- first form -->', () => words.map(formIn).join('\n'))
+          .replace(/<!-- late (\S+) -->/, (_, href) => words.map((each) => lateIn(each, href)).join('\n'))
       },
     },
     generateBundle() {
@@ -57,10 +60,18 @@ export function firstForm(): Plugin {
   }
 }
 
+type WordsIn = readonly [language: Language, words: Words]
+
+async function wordsIn(language: Language): Promise<WordsIn> {
+  const { text } = await import(`file://${source(`text/${language}/portal.ts`)}`)
+  return [language, text]
+}
+
+const lateIn = ([language, { late, broken }]: WordsIn, href: string) =>
+  `<p lang="${language}">${escapeHtml(late)} <a href="${href}">${escapeHtml(broken.reload)}</a></p>`
+
 /** Not a form element: without the script, sending it would put the address into a URL. */
-async function formIn(language: Language): Promise<string> {
-  const module = await import(`file://${source(`text/${language}.ts`)}`)
-  const [words] = Object.values(module) as [Words]
+function formIn([language, words]: WordsIn): string {
   const { fields, signIn } = words
   const role = (name: 'veterinarian' | 'student') =>
     `<label><input type="radio" name="role" value="${name}"><span>${signIn[name]}</span></label>`

@@ -1,28 +1,23 @@
 /** The texts of every language, found by the list of languages: a new language needs no change in a test. */
-import { type Language, languages } from '../../src/platform/lib/languages.ts'
-import type { ConsoleText } from '../../web/src/console/text/en.ts'
+import type { Language } from '../../src/platform/lib/languages.ts'
+import type { ConsoleText } from '../../web/src/text/en/console.ts'
 
-export const everyLanguage = Object.keys(languages) as Language[]
+export { everyLanguage } from '../../src/platform/lib/languages.ts'
 
 /** The part that tests read. The type of all of them would bring the browser's types along. */
 interface PortalText {
   readonly signIn: { readonly title: string }
   readonly fields: { readonly email: string }
-  readonly sessions: { readonly unknownDevice: string }
+  readonly sessions: { readonly unknownDevice: string; deviceOn(program: string, system: string): string }
   readonly footer: { readonly help: string; readonly privacy: string; about(school: string | null): string }
 }
 
-/** A file of texts exports one object. */
-async function textsOf<T>(path: string): Promise<T> {
-  const [texts] = Object.values(await import(new URL(`../../web/src/${path}.ts`, import.meta.url).href))
-  return texts as T
-}
+const textsOf = async <T>(language: Language, file: string): Promise<T> =>
+  (await import(`../../web/src/text/${language}/${file}.ts`)).text
 
-export const portalText = (language: Language) => textsOf<PortalText>(`text/${language}`)
-export const consoleText = (language: Language) => textsOf<ConsoleText>(`console/text/${language}`)
-/** The service words findings in English, so English has no such file. */
-export const findingsText = (language: Exclude<Language, 'en'>) =>
-  textsOf<Record<string, string>>(`console/text/${language}-findings`)
+export const portalText = (language: Language) => textsOf<PortalText>(language, 'portal')
+export const consoleText = (language: Language) => textsOf<ConsoleText>(language, 'console')
+export const findingsText = (language: Language) => textsOf<Record<string, string>>(language, 'findings')
 
 /** Every text with its path; functions are called with samples, so that templates are looked at too. */
 export function textsIn(words: unknown, path = ''): [path: string, text: string][] {

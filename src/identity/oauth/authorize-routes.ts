@@ -12,6 +12,7 @@ import type { PortalCookie } from '../../platform/http/portal.ts'
 import type { Branding } from '../../platform/lib/branding.ts'
 import { escapeHtml } from '../../platform/lib/html.ts'
 import { chooseLanguage, type Language } from '../../platform/lib/languages.ts'
+import { pageTexts } from '../../platform/lib/page-texts/page-texts.ts'
 import type { Client } from '../clients/clients.ts'
 import { operation } from '../session/operation.ts'
 import type { Authorization } from './authorization.ts'
@@ -109,32 +110,8 @@ export function shown({ id, name, kind, roles, unverifiedVeterinarians }: Client
   return { clientId: id, name, kind, roles: [...roles], unverifiedVeterinarians: takesUnverified }
 }
 
-interface RefusalTexts {
-  readonly title: string
-  readonly lead: string
-  readonly reason: string
-}
-
-const refusalTexts: Readonly<Record<Language, RefusalTexts>> = {
-  en: {
-    title: 'You cannot sign in this way',
-    lead: 'The application that sent you here made a mistake. Go back to it and try again. If that does not help, tell the people who run it.',
-    reason: 'For them:',
-  },
-  fr: {
-    title: 'Connexion impossible',
-    lead: 'L’application qui vous a dirigé ici a fait une erreur. Retournez-y et réessayez. Si le problème persiste, prévenez ses responsables.',
-    reason: 'À leur attention\u202f:',
-  },
-  es: {
-    title: 'No es posible iniciar sesión así',
-    lead: 'La aplicación que le ha traído aquí ha cometido un error. Vuelva a ella e inténtelo de nuevo. Si no funciona, avise a sus responsables.',
-    reason: 'Para ellos:',
-  },
-}
-
 function refusalPage(refusal: string, language: Language, branding: Branding): string {
-  const { title, lead, reason } = refusalTexts[language]
+  const { title, lead, reason } = pageTexts[language].refusal
   return html({
     title,
     language,

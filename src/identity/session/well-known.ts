@@ -3,7 +3,7 @@
 import type { TUnsafe } from 'typebox'
 import { Titled } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
-import { languages } from '../../platform/lib/languages.ts'
+import { everyLanguage } from '../../platform/lib/languages.ts'
 import { algorithms } from './jwt.ts'
 import type { SigningKeys } from './keys.ts'
 import { operation } from './operation.ts'
@@ -101,7 +101,7 @@ function issuerMetadata(issuer: string, { scopes, responseModes, prompts, acrVal
     backchannel_logout_supported: true,
     backchannel_logout_session_supported: true,
     service_documentation: `${issuer}/docs`,
-    ui_locales_supported: Object.keys(languages),
+    ui_locales_supported: everyLanguage,
   }
 }
 

@@ -4,6 +4,7 @@ import { AppError, type ErrorCode, errorKinds } from '../../errors.ts'
 import { type Branding, brandOf, ownBranding } from '../lib/branding.ts'
 import { escapeHtml } from '../lib/html.ts'
 import type { Language } from '../lib/languages.ts'
+import { pageTexts } from '../lib/page-texts/page-texts.ts'
 import { sendCached } from './etag.ts'
 import { pageContentPolicy } from './headers.ts'
 import { type Call, type Operation, page } from './operation.ts'
@@ -51,40 +52,16 @@ export function brandHtml(branding: Branding): string {
   return `${logo}${escapeHtml(brandOf(branding))}`
 }
 
-const linkTexts: Readonly<Record<Language, { readonly help: string; readonly privacy: string }>> = {
-  en: { help: 'Help', privacy: 'Privacy' },
-  fr: { help: 'Aide', privacy: 'Confidentialité' },
-  es: { help: 'Ayuda', privacy: 'Privacidad' },
-}
-
 function brandingLinks({ support, privacy }: Branding, language: Language): string {
-  const texts = linkTexts[language]
+  const texts = pageTexts[language].links
   const link = (href: string | null, text: string) =>
     href === null ? [] : [`<a href="${escapeHtml(href)}">${text}</a>`]
   const links = [...link(support, texts.help), ...link(privacy, texts.privacy)]
   return links.length === 0 ? '' : `<footer class="page"><p>${links.join(' · ')}</p></footer>\n`
 }
 
-const notFoundTexts: Readonly<Record<Language, { title: string; lead: string; home: string }>> = {
-  en: {
-    title: 'Page not found',
-    lead: 'The address may be mistyped, or the page no longer exists.',
-    home: 'Go to the start page',
-  },
-  fr: {
-    title: 'Page introuvable',
-    lead: 'L’adresse contient peut-être une erreur, ou la page n’existe plus.',
-    home: 'Aller à la page d’accueil',
-  },
-  es: {
-    title: 'Página no encontrada',
-    lead: 'Puede que la dirección esté mal escrita o que la página ya no exista.',
-    home: 'Ir a la página de inicio',
-  },
-}
-
 export function notFoundPage(branding: Branding, language: Language): string {
-  const { title, lead, home } = notFoundTexts[language]
+  const { title, lead, home } = pageTexts[language].notFound
   return html({
     title,
     language,

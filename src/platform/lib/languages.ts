@@ -1,4 +1,7 @@
-/** The languages of mails and of the portal. The portal imports this file, so it must not use Node. */
+/**
+ * The languages of mails and pages; docs/translating.md says how to add one. The portal imports this file, so it must
+ * not use Node.
+ */
 export const languages = {
   en: { own: 'English', english: 'English' },
   fr: { own: 'Français', english: 'French' },
@@ -6,6 +9,8 @@ export const languages = {
 } as const
 
 export type Language = keyof typeof languages
+
+export const everyLanguage = Object.keys(languages) as Language[]
 
 export const isLanguage = (tag: string): tag is Language => Object.hasOwn(languages, tag)
 
@@ -25,4 +30,16 @@ export function chooseLanguage(header: string | undefined): Language {
     .sort((a, b) => b.weight - a.weight || a.order - b.order)
   for (const { primary } of wishes) if (isLanguage(primary)) return primary
   return 'en'
+}
+
+interface Translation<Texts> {
+  readonly text: Texts
+}
+
+/** The texts of every language; `load` imports the file of one. A missing file ends the start of the service. */
+export async function inEveryLanguage<Texts>(
+  load: (language: Language) => Promise<Translation<Texts>>,
+): Promise<Readonly<Record<Language, Texts>>> {
+  const loaded = everyLanguage.map(async (language) => [language, (await load(language)).text] as const)
+  return Object.fromEntries(await Promise.all(loaded)) as Record<Language, Texts>
 }

@@ -2,7 +2,7 @@
 import type { Context } from '../../platform/context.ts'
 import { page } from '../../platform/http/operation.ts'
 import { timestamp } from '../../platform/lib/clock.ts'
-import { languages } from '../../platform/lib/languages.ts'
+import { everyLanguage } from '../../platform/lib/languages.ts'
 
 const dayMs = 24 * 3_600_000
 const securityTextDays = 180
@@ -19,7 +19,7 @@ export const plainRoutes = ({ publicUrl, mailDomain, clock }: Deps) => [
   text('/.well-known/security.txt', () => [
     `Contact: mailto:postmaster@${mailDomain}`,
     `Expires: ${timestamp((Math.floor(clock.now() / dayMs) + securityTextDays) * dayMs)}`,
-    `Preferred-Languages: ${Object.keys(languages).join(', ')}`,
+    `Preferred-Languages: ${everyLanguage.join(', ')}`,
     `Canonical: ${publicUrl}/.well-known/security.txt`,
   ]),
 

@@ -1,19 +1,15 @@
-/** The portal's texts, one file per language with the same shape, and dates in each language's format. */
+/** The portal's texts, one folder per language with the same files, and dates in each language's format. */
 import { createContext, use } from 'react'
 import { isLanguage, type Language } from '../../../src/platform/lib/languages.ts'
 import { now } from '../clock.ts'
 import { recall, remember } from '../device.ts'
 import { pageForClient } from '../route.ts'
-import type { Text } from './en.ts'
+import type { Text } from './en/portal.ts'
 
 export { type Language, languages } from '../../../src/platform/lib/languages.ts'
 export type { Text }
 
-const loaders: Record<Language, () => Promise<Text>> = {
-  en: async () => (await import('./en.ts')).english,
-  fr: async () => (await import('./fr.ts')).french,
-  es: async () => (await import('./es.ts')).spanish,
-}
+const texts = import.meta.glob<Text>('./*/portal.ts', { import: 'text' })
 const rightToLeft = ['ar', 'fa', 'he', 'ur']
 
 /** That of the application that sent the reader here, or the one chosen earlier, or one of the browser's. */
@@ -26,7 +22,7 @@ export function preferredLanguage(): Language {
 export const rememberLanguage = (language: Language): void => remember('language', language)
 
 export async function loadWords(language: Language): Promise<Words> {
-  const text = await loaders[language]()
+  const text = await texts[`./${language}/portal.ts`]!()
   document.documentElement.lang = language
   document.documentElement.dir = rightToLeft.includes(language) ? 'rtl' : 'ltr'
   return { language, text, dates: datesIn(language) }

@@ -1,4 +1,4 @@
-/** The texts of mails, one file per language. `layout.ts` renders them. */
+/** The texts of mails, one folder per language. `layout.ts` renders them. */
 import type { Role } from '../../../roles.ts'
 
 /** Replies to somebody who asked for a code and gets none. */

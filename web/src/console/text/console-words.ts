@@ -1,23 +1,16 @@
 /** The console's texts, the portal's texts for shared parts, and numbers in each language's format. */
 import { createContext, use } from 'react'
 import { now } from '../../clock.ts'
+import type { ConsoleText } from '../../text/en/console.ts'
 import { type Language, loadWords, type Words } from '../../text/text.ts'
-import type { ConsoleText } from './en.ts'
 
 export type { ConsoleText }
 
-const loaders: Record<Language, () => Promise<ConsoleText>> = {
-  en: async () => (await import('./en.ts')).english,
-  fr: async () => (await import('./fr.ts')).french,
-  es: async () => (await import('./es.ts')).spanish,
-}
-
-/** What each kind of finding means. The service words findings in English. */
-const findings: Record<Language, () => Promise<Readonly<Record<string, string>>>> = {
-  en: async () => ({}),
-  fr: async () => (await import('./fr-findings.ts')).frenchFindings,
-  es: async () => (await import('./es-findings.ts')).spanishFindings,
-}
+const texts = import.meta.glob<ConsoleText>('../../text/*/console.ts', { import: 'text' })
+/** What each kind of finding means. */
+const findings = import.meta.glob<Readonly<Record<string, string>>>('../../text/*/findings.ts', {
+  import: 'text',
+})
 
 export interface ConsoleWords {
   readonly shared: Words
@@ -33,8 +26,8 @@ export interface ConsoleWords {
 export async function loadConsoleWords(language: Language): Promise<ConsoleWords> {
   const [shared, text, findingsByCode] = await Promise.all([
     loadWords(language),
-    loaders[language](),
-    findings[language](),
+    texts[`../../text/${language}/console.ts`]!(),
+    findings[`../../text/${language}/findings.ts`]!(),
   ])
   const whole = new Intl.NumberFormat(language)
   const share = new Intl.NumberFormat(language, { style: 'percent' })

@@ -1,4 +1,4 @@
-export const spanishFindings: Readonly<Record<string, string>> = {
+export const text: Readonly<Record<string, string>> = {
   'too-many-files': 'El zip o la carpeta tiene más de 64 archivos.',
   'unpacks-too-large': 'Los archivos del zip suman más de 200 MiB.',
   'too-many-rows': 'Los archivos tienen más de 20 millones de filas.',

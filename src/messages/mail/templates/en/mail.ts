@@ -1,9 +1,9 @@
-import type { MailTexts } from './texts.ts'
+import type { MailTexts } from '../texts.ts'
 
 const subject = (reference: string) => `About your sign-in (reference ${reference})`
 const unasked = 'If you did not try to sign in, you do not need to do anything: nobody has signed in as you.'
 
-export const english: MailTexts = {
+export const text: MailTexts = {
   code: {
     subject: (reference) => `Your sign-in code (reference ${reference})`,
     greeting: (name) => (name === null ? 'Hello,' : `Hello ${name},`),

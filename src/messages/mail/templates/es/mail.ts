@@ -1,10 +1,10 @@
-import type { MailTexts } from './texts.ts'
+import type { MailTexts } from '../texts.ts'
 
 const subject = (reference: string) => `Acerca de su acceso (referencia ${reference})`
 const unasked =
   'Si no fue usted quien intentó entrar, no tiene que hacer nada: nadie ha entrado en su nombre.'
 
-export const spanish: MailTexts = {
+export const text: MailTexts = {
   code: {
     subject: (reference) => `Su código de acceso (referencia ${reference})`,
     greeting: (name) => (name === null ? 'Hola:' : `Hola, ${name}:`),

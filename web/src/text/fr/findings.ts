@@ -1,4 +1,4 @@
-export const frenchFindings: Readonly<Record<string, string>> = {
+export const text: Readonly<Record<string, string>> = {
   'too-many-files': 'Le zip ou le dossier contient plus de 64 fichiers.',
   'unpacks-too-large': 'Les fichiers du zip dépassent 200 Mio.',
   'too-many-rows': 'Les fichiers ont plus de 20 millions de lignes.',

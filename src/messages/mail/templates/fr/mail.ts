@@ -1,10 +1,10 @@
-import type { MailTexts } from './texts.ts'
+import type { MailTexts } from '../texts.ts'
 
 const subject = (reference: string) => `À propos de votre connexion (référence ${reference})`
 const unasked =
   'Si ce n’est pas vous qui avez tenté de vous connecter, vous n’avez rien à faire\u00a0: personne ne s’est connecté à votre place.'
 
-export const french: MailTexts = {
+export const text: MailTexts = {
   code: {
     subject: (reference) => `Votre code de connexion (référence ${reference})`,
     greeting: (name) => (name === null ? 'Bonjour,' : `Bonjour ${name},`),

@@ -1,0 +1,2 @@
+/** The service words findings in English. */
+export const text: Readonly<Record<string, string>> = {}
