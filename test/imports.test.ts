@@ -52,7 +52,7 @@ const isOurs = ({ to }: Pick<Import, 'to'>) => to.endsWith('.ts') && !to.startsW
 /** The groups, each with its folders. Each imports only from those before it, and so does each folder in its group. */
 const groups: Readonly<Record<string, readonly string[]>> = {
   platform: ['lib', 'db', 'http'],
-  messages: ['events', 'webhooks', 'delivery', 'mail'],
+  messages: ['queue', 'events', 'webhooks', 'delivery', 'mail'],
   identity: [
     'people',
     'limits',
@@ -141,7 +141,7 @@ test('Rules import types, other rules and lib: no store, no clock, no Fastify', 
   )
 })
 
-test('Stores import db/db.ts, columns, errors, lib, events and what an account is, and types, rules and other parts of their own feature’s store', () => {
+test('Stores import db/db.ts, columns, errors, lib, events, the queue and what an account is, and types, rules and other parts of their own feature’s store', () => {
   noneOf(
     (one) =>
       isStore(one.from) &&
@@ -150,7 +150,7 @@ test('Stores import db/db.ts, columns, errors, lib, events and what an account i
         top(one.from) === top(one.to) &&
         (one.typeOnly || isRules(one.to) || (isStore(one.to) && dirname(one.from) === dirname(one.to)))
       ) &&
-      !/^(platform\/db\/(db|decision|limits)\.ts|(\w+\/)*columns\.ts|(errors|roles)\.ts|messages\/events\/events\.ts|identity\/people\/(people|in-roster)\.ts|platform\/lib\/.*)$/.test(
+      !/^(platform\/db\/(db|decision|limits)\.ts|(\w+\/)*columns\.ts|(errors|roles)\.ts|messages\/(events\/events|queue\/queue)\.ts|identity\/people\/(people|in-roster)\.ts|platform\/lib\/.*)$/.test(
         one.to,
       ),
   )

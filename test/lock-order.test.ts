@@ -19,11 +19,13 @@ import {
   pruneMail,
   tryAllNow,
 } from '../src/messages/mail/store.ts'
+import { claimJobs } from '../src/messages/queue/store.ts'
 import {
-  claimLines,
   countFailure,
   forgetFailures,
   hurryLines,
+  lines,
+  linesOf,
   queueDeliveries,
   releaseLine,
   requeueDeliveries,
@@ -117,17 +119,18 @@ const mails: Part = (db, round) => [
 ]
 
 const webhooks: Part = (db, round) => {
-  const claim = { webhookId: 'w', line: `p${round % 40}`, by: 'one' }
+  const line = { webhook_id: 'w', line: `p${round % 40}`, claimed_by: 'one' }
   const range = { after: 0, to: 40, now }
   return [
     tx(db, queueDeliveries({ ...range, queuedTo: 0 })),
     db.decide(requeueDeliveries({ ...range, id: 'w', since: 0 })),
-    claimLines(db, { ...claim, now, leaseUntil: now, limit: 40 }),
-    claimLines(db, { ...claim, by: 'other', now, leaseUntil: now, limit: 40 }),
+    ...['one', 'other'].map((by) =>
+      claimJobs(db, lines, linesOf('w'), { by, now, leaseUntil: now, limit: 40 }),
+    ),
     db.decide(forgetFailures('w', now - 1)),
     db.decide(countFailure('w', now)),
     tx(db, [hurryLines('w', now - 1)]),
-    tx(db, releaseLine(claim, now)),
+    tx(db, releaseLine(line, now)),
   ]
 }
 

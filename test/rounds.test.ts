@@ -1,4 +1,4 @@
-/** Repeated work in rounds, as the workers of webhooks, back-channel calls and the sweeper use it. */
+/** Repeated work in rounds, as the workers of queues and the sweeper use it. */
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { Failure } from '../src/platform/lib/failure.ts'
@@ -48,30 +48,16 @@ suite('Rounds', () => {
     assert.deepEqual(said, ['the work is failing; retrying until it works', 'the work works again'])
   })
 
-  test('A receiver has its own share, and work that ends makes room and wakes the next round', async () => {
-    const { rounds, begun } = start()
-    const piece = Promise.withResolvers<void>()
-    rounds.begin('one', piece.promise)
-    assert.deepEqual([rounds.roomFor('one', 2), rounds.roomFor('two', 2)], [1, 2])
-    piece.resolve()
-    await begun(1)
-    assert.equal(rounds.roomFor('one', 2), 2)
-  })
-
-  test('Once stopped, nothing more begins, and the round and the work are waited for', async () => {
+  test('Once stopped, nothing more begins, and the round is waited for', async () => {
     const { rounds, open } = start()
-    const piece = Promise.withResolvers<void>()
     rounds.wake()
-    rounds.begin('one', piece.promise)
     let isOver = false
     const stopped = rounds.stop().then(() => {
       isOver = true
     })
-    assert.equal(rounds.roomFor('two', 2), 0)
-    open[0]!.resolve()
     await new Promise(setImmediate)
     assert.equal(isOver, false)
-    piece.resolve()
+    open[0]!.resolve()
     await stopped
     rounds.wake()
     assert.equal(open.length, 1)

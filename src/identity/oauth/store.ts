@@ -70,33 +70,28 @@ export interface CallRow extends Row {
   readonly subject_salt: string | null
   readonly id_token_alg: 'ES256' | 'RS256'
   readonly attempts: number
+  readonly claimed_by: string
 }
-
-const isDue = 'ended_at is null and next_at <= $1'
 
 export const clientsToCall = (db: Db, now: number) =>
-  db.all<{ client_id: string }>(`select distinct client_id from logout_call where ${isDue}`, [now])
+  db.all<{ client_id: string }>(
+    'select distinct client_id from logout_call where ended_at is null and next_at <= $1',
+    [now],
+  )
 
-/** Claims due calls by moving `next_at` to the end of the lease, so that another process takes over if this one dies. */
-export async function claimCalls(
-  db: Db,
-  c: { clientId: string; by: string; now: number; leaseUntil: number; limit: number },
-): Promise<CallRow[]> {
-  const due = `${isDue} and client_id = $2`
-  const rows = `select session_id from logout_call where ${due} order by next_at limit $5`
-  const claim = (ids: string) =>
-    `update logout_call set claimed_by = $3, next_at = $4 where ${due} and session_id in (${ids})
-     returning session_id, client_id, uri, person_id, subject_salt, id_token_alg, attempts`
-  const params = [c.now, c.clientId, c.by, c.leaseUntil, c.limit]
-  const postgres = `with locked as materialized (${rows} for update skip locked) ${claim('select session_id from locked')}`
-  const [claimed] = await db.tx([{ sql: claim(rows), postgres, params }])
-  return claimed as CallRow[]
-}
+export const calls = {
+  name: 'logout_call',
+  key: ['session_id'],
+  columns: 'session_id, client_id, uri, person_id, subject_salt, id_token_alg, attempts, claimed_by',
+} as const
 
-export interface Call {
-  readonly sessionId: string
-  /** The claim under which it was made. */
-  readonly by: string
+export const callsTo = (clientId: string) => ({
+  name: clientId,
+  where: 'ended_at is null and client_id = $5',
+  params: [clientId],
+})
+
+interface Attempt {
   readonly at: number
   readonly status: number | null
   readonly error: string | null
@@ -106,22 +101,22 @@ export interface Call {
 }
 
 /** Does nothing if another process has claimed it since. */
-export function recordCall(call: Call, by: By): Statement[] {
-  const { sessionId, outcome } = call
+export function recordCall(call: CallRow, attempt: Attempt, by: By): Statement[] {
+  const { outcome } = attempt
   const recorded = statement(
     `update logout_call set attempts = attempts + 1, tried_at = $3, status = $4, error = $5, next_at = $6,
        claimed_by = null, outcome = $7, ended_at = $8
      where session_id = $1 and claimed_by = $2`,
-    sessionId,
-    call.by,
-    call.at,
-    call.status,
-    call.error,
-    call.nextAt,
+    call.session_id,
+    call.claimed_by,
+    attempt.at,
+    attempt.status,
+    attempt.error,
+    attempt.nextAt,
     outcome,
-    outcome && call.at,
+    outcome && attempt.at,
   )
-  return outcome === 'failed' ? [recorded, failure(sessionId, by)] : [recorded]
+  return outcome === 'failed' ? [recorded, failure(call.session_id, by)] : [recorded]
 }
 
 const failure = (sessionId: string, by: By) =>
@@ -137,10 +132,6 @@ const failure = (sessionId: string, by: By) =>
     },
     statement("from logout_call where session_id = $1 and outcome = 'failed'", sessionId),
   )
-
-/** Releases a call that was not made. */
-export const releaseCall = (session_id: string, claimed_by: string, now: number) =>
-  update('logout_call', { next_at: now, claimed_by: null }, { session_id, claimed_by })
 
 export const pruneCalls = (endedBefore: number) =>
   prune('logout_call', 'session_id', 'ended_at < $1', endedBefore)

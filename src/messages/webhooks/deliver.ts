@@ -7,17 +7,14 @@
  * nothing for three days is switched off. Each endpoint has its own share of connections, so one that hangs delays no
  * other.
  */
-import { randomInt } from 'node:crypto'
 import type { Context } from '../../platform/context.ts'
 import { lookThenDecide, type Statement } from '../../platform/db/db.ts'
 import { decision } from '../../platform/db/decision.ts'
 import { second } from '../../platform/lib/clock.ts'
-import { Failure } from '../../platform/lib/failure.ts'
-import { newId } from '../../platform/lib/random.ts'
-import { Rounds } from '../../platform/lib/rounds.ts'
-import { type EventRow, eventNumbered, eventView, numberEvents } from '../events/events.ts'
+import { eventNumbered, eventView, numberEvents } from '../events/events.ts'
+import { jittered, type Lane, Worker } from '../queue/queue.ts'
 import { failingSince, isSwitchedOff, pauseAfter, type Trouble } from './rules.ts'
-import { type Answer, type SendDeps, sendEvent } from './send.ts'
+import { type SendDeps, sendEvent } from './send.ts'
 import * as store from './store.ts'
 import type { Webhooks } from './webhooks.ts'
 
@@ -25,8 +22,6 @@ const leaseMs = 25 * second
 const connectionsPerWebhook = 8
 const queueBatch = 1_000
 const gone = 410
-/** Jitter: pauses are up to a tenth longer, so that deliveries that failed together are not retried together. */
-const jitter = 0.1
 
 /** An endpoint that the service switches off. */
 export interface SwitchedOff {
@@ -47,33 +42,39 @@ interface Deps extends SendDeps, Pick<Context, 'db' | 'log'> {
 
 export class Deliverer {
   readonly #deps: Deps
-  readonly #rounds: Rounds
+  readonly #worker: Worker<store.LineRow>
   readonly #unreadable = new Set<string>()
 
   constructor(deps: Deps) {
     this.#deps = deps
-    this.#rounds = new Rounds(() => this.#take(), new Failure(deps.log, 'reading the webhook queue'))
+    this.#worker = new Worker(deps, {
+      what: 'reading the webhook queue',
+      table: store.lines,
+      leaseMs,
+      dueLanes: () => this.#dueLanes(),
+    })
   }
 
   start(): void {
-    this.#rounds.start(this.#deps.pollMs)
+    this.#worker.start(this.#deps.pollMs)
   }
 
   /** Claims nothing more, and aborts requests that do not finish soon. */
   stop(): Promise<void> {
-    return this.#rounds.stop()
+    return this.#worker.stop()
   }
 
-  async #take(): Promise<void> {
+  async #dueLanes(): Promise<Lane<store.LineRow>[]> {
     const { db, clock, webhooks } = this.#deps
     await this.#queue()
+    const lanes: Lane<store.LineRow>[] = []
     for (const webhook of await store.dueWebhooks(db, clock.now())) {
-      const limit = this.#rounds.roomFor(webhook.id, connectionsPerWebhook)
-      if (limit <= 0) continue
       const secrets = webhooks.secretsOf(webhook)
+      const work: Lane<store.LineRow>['work'] = (line, signal) => this.#send(webhook, secrets, line, signal)
       if (secrets.length === 0) await this.#cannotRead(webhook)
-      else await this.#claim(webhook, secrets, limit)
+      else lanes.push({ ...store.linesOf(webhook.id), jobsMax: connectionsPerWebhook, work })
     }
+    return lanes
   }
 
   /** Queues deliveries for new events. */
@@ -91,71 +92,52 @@ export class Deliverer {
     }
   }
 
-  async #claim(webhook: store.WebhookRow, secrets: readonly string[], limit: number): Promise<void> {
+  async #send(
+    webhook: store.WebhookRow,
+    secrets: readonly string[],
+    line: store.LineRow,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { db, clock } = this.#deps
-    const now = clock.now()
-    // A new id each time: a process that was too slow and lost the line must not end the claim of the next one.
-    const claim = { webhookId: webhook.id, by: newId() }
-    for (const line of await store.claimLines(db, { ...claim, now, leaseUntil: now + leaseMs, limit }))
-      this.#rounds.begin(webhook.id, this.#send(webhook, secrets, { ...claim, line }))
-  }
-
-  async #send(webhook: store.WebhookRow, secrets: readonly string[], claim: store.Claim): Promise<void> {
-    const { db, clock } = this.#deps
-    const delivery = await store.firstInLine(db, claim.webhookId, claim.line)
-    if (!delivery) return void (await db.tx(store.releaseLine(claim, clock.now())))
+    const delivery = await store.firstInLine(db, line)
+    if (!delivery) return void (await db.tx(store.releaseLine(line, clock.now())))
     const { number, attempts } = delivery
     const event = await eventNumbered(db, number)
     if (!event) {
       const error = 'the event is no longer kept'
-      return this.#record(claim, { number, at: clock.now(), status: null, error, outcome: 'dropped' })
+      return this.#record(line, { number, at: clock.now(), status: null, error, outcome: 'dropped' })
     }
-    const answer = await this.#post(webhook, secrets, event)
-    if (answer === 'stopped') return void (await db.tx(store.releaseLine(claim, clock.now())))
-    const { status, error } = answer
+    const { url } = webhook
+    const { status, error } = await sendEvent({ url, secrets }, eventView(event), this.#deps, signal)
     const attempt = { number, at: clock.now(), status, error, outcome: null }
-    if (error === null) await this.#delivered(webhook, claim, attempt)
-    else if (status === gone) await this.#gone(webhook, claim, attempt)
-    else await this.#failed(webhook, claim, attempt, attempts + 1)
+    if (error === null) await this.#delivered(webhook, line, attempt)
+    else if (status === gone) await this.#gone(webhook, line, attempt)
+    else await this.#failed(webhook, line, attempt, attempts + 1)
   }
 
-  async #post(
-    webhook: store.WebhookRow,
-    secrets: readonly string[],
-    event: EventRow,
-  ): Promise<Answer | 'stopped'> {
-    const { signal } = this.#rounds
-    try {
-      return await sendEvent({ url: webhook.url, secrets }, eventView(event), this.#deps, signal)
-    } catch (error) {
-      if (signal.aborted) return 'stopped'
-      throw error
-    }
+  async #record(line: store.LineRow, attempt: store.Attempt, nextAt = attempt.at): Promise<void> {
+    await this.#deps.db.tx([...store.recordAttempt(line, attempt), ...store.releaseLine(line, nextAt)])
   }
 
-  async #record(claim: store.Claim, attempt: store.Attempt, nextAt = attempt.at): Promise<void> {
-    await this.#deps.db.tx([...store.recordAttempt(claim, attempt), ...store.releaseLine(claim, nextAt)])
-  }
-
-  async #delivered(webhook: store.WebhookRow, claim: store.Claim, attempt: store.Attempt): Promise<void> {
+  async #delivered(webhook: store.WebhookRow, line: store.LineRow, attempt: store.Attempt): Promise<void> {
     const { db, log } = this.#deps
     this.#deps.noted?.('delivered')
-    await this.#record(claim, { ...attempt, outcome: 'delivered' })
+    await this.#record(line, { ...attempt, outcome: 'delivered' })
     if (await lookThenDecide(db, store.forgetFailures(webhook.id, attempt.at)))
       log.info(about(webhook), 'a webhook works again')
   }
 
-  async #gone(webhook: store.WebhookRow, claim: store.Claim, attempt: store.Attempt): Promise<void> {
+  async #gone(webhook: store.WebhookRow, line: store.LineRow, attempt: store.Attempt): Promise<void> {
     this.#deps.noted?.('failed')
     // Before the line is released, or the next event in it would be sent.
     await this.#switchOff(webhook, 'gone', attempt.at)
-    await this.#record(claim, { ...attempt, outcome: 'dropped' })
+    await this.#record(line, { ...attempt, outcome: 'dropped' })
     await this.#deps.webhooks.dropWaiting(webhook.id)
   }
 
   async #failed(
     webhook: store.WebhookRow,
-    claim: store.Claim,
+    line: store.LineRow,
     attempt: store.Attempt,
     attempts: number,
   ): Promise<void> {
@@ -164,11 +146,10 @@ export class Deliverer {
     const pauseMs = pauseAfter(attempts)
     this.#deps.noted?.(pauseMs === undefined ? 'failed' : 'deferred')
     if (pauseMs === undefined) {
-      await this.#record(claim, { ...attempt, outcome: 'given-up' })
+      await this.#record(line, { ...attempt, outcome: 'given-up' })
       log.warn({ ...about(webhook), event: number, status, error }, 'gave up on a webhook delivery')
     } else {
-      const nextAt = at + pauseMs + randomInt(Math.floor(pauseMs * jitter))
-      await this.#record(claim, attempt, nextAt)
+      await this.#record(line, attempt, at + jittered(pauseMs))
     }
     const health = await db.decide(store.countFailure(webhook.id, at))
     if (health?.failures === 1)

@@ -1,5 +1,6 @@
 import { type Db, locking, prune, type Statement, statement, sweptRowsMax } from '../../platform/db/db.ts'
 import { type Decision, decision, lockAll, lockOne, readOne } from '../../platform/db/decision.ts'
+import { release } from '../queue/queue.ts'
 import { failingSince, type Health, hasFailed, hasRoom, isInTrouble } from './rules.ts'
 
 /** Switched off by hand, because it answered 410, or because it failed for days. */
@@ -234,59 +235,48 @@ export function dueWebhooks(db: Db, now: number): Promise<WebhookRow[]> {
   )
 }
 
-/**
- * Claims due lines by moving `next_at` to the end of the lease, so that another process takes over if this one dies.
- * Lines that somebody else has locked are left for the next time.
- */
-export async function claimLines(
-  db: Db,
-  c: { webhookId: string; by: string; now: number; leaseUntil: number; limit: number },
-): Promise<string[]> {
-  const due = 'webhook_id = $3 and next_at <= $4'
-  const rows = `select line from webhook_line where ${due} order by next_at limit $5`
-  const claim = (lines: string) =>
-    `update webhook_line set claimed_by = $1, next_at = $2 where ${due} and line in (${lines}) returning line`
-  const params = [c.by, c.leaseUntil, c.webhookId, c.now, c.limit]
-  const postgres = `with locked as materialized (${rows} for update skip locked) ${claim('select line from locked')}`
-  const [claimed] = await db.tx([{ sql: claim(rows), postgres, params }])
-  return claimed!.map(({ line }) => line as string)
+/** A line that this process has claimed. */
+export type LineRow = {
+  readonly webhook_id: string
+  readonly line: string
+  readonly claimed_by: string
 }
+
+export const lines = {
+  name: 'webhook_line',
+  key: ['webhook_id', 'line'],
+  columns: 'webhook_id, line, claimed_by',
+} as const
+
+export const linesOf = (webhookId: string) => ({
+  name: webhookId,
+  where: 'webhook_id = $5',
+  params: [webhookId],
+})
 
 export function firstInLine(
   db: Db,
-  webhookId: string,
-  line: string,
+  { webhook_id, line }: LineRow,
 ): Promise<{ number: number; attempts: number } | undefined> {
   return db.one(
     `select number, attempts from webhook_delivery
      where webhook_id = $1 and line = $2 and ended_at is null order by number limit 1`,
-    [webhookId, line],
+    [webhook_id, line],
   )
 }
 
-/** A line that this process has claimed. */
-export interface Claim {
-  readonly webhookId: string
-  readonly line: string
-  readonly by: string
-}
-
 const isClaimed = 'webhook_id = $1 and line = $2 and claimed_by = $3'
+const claimOn = ({ webhook_id, line, claimed_by }: LineRow) => [webhook_id, line, claimed_by] as const
 
 /** The line can be claimed again at `nextAt`; an empty line is deleted. */
-export function releaseLine(claim: Claim, nextAt: number): Statement[] {
-  const claimed = [claim.webhookId, claim.line, claim.by] as const
+export function releaseLine(line: LineRow, nextAt: number): Statement[] {
   return [
     statement(
       `delete from webhook_line where ${isClaimed} and not exists (select 1 from webhook_delivery d
          where d.webhook_id = webhook_line.webhook_id and d.line = webhook_line.line and d.ended_at is null)`,
-      ...claimed,
+      ...claimOn(line),
     ),
-    statement(
-      `update webhook_line set next_at = $4, claimed_by = null where ${isClaimed}`,
-      ...claimed,
-      nextAt,
-    ),
+    release(lines, line, nextAt),
   ]
 }
 
@@ -300,16 +290,15 @@ export interface Attempt {
 }
 
 /** Writes down an attempt, if this process still has the line. Release the line in the same transaction. */
-export function recordAttempt(claim: Claim, attempt: Attempt): Statement[] {
-  const claimed = [claim.webhookId, claim.line, claim.by] as const
+export function recordAttempt(line: LineRow, attempt: Attempt): Statement[] {
   return [
-    locking(`select line from webhook_line where ${isClaimed}`, ...claimed),
+    locking(`select line from webhook_line where ${isClaimed}`, ...claimOn(line)),
     statement(
       `update webhook_delivery
        set attempts = attempts + 1, tried_at = $5, status = $6, error = $7, outcome = $8, ended_at = $9
        where webhook_id = $1 and number = $4 and ended_at is null
          and exists (select 1 from webhook_line where ${isClaimed})`,
-      ...claimed,
+      ...claimOn(line),
       attempt.number,
       attempt.at,
       attempt.status,
