@@ -1,4 +1,5 @@
-import { Suspense, useState } from 'react'
+import { Suspense, useEffect, useState } from 'react'
+import { type Kept, kept } from './code/challenge.ts'
 import { Frame } from './frame.tsx'
 import type { Problem } from './http.ts'
 import { useReadAgain } from './online.ts'
@@ -17,12 +18,12 @@ import {
   Logout,
   Passkeys,
   PublicProfile,
+  preload,
   SchoolLinks,
   StudentScreens,
   VeterinarianScreens,
 } from './screens.ts'
 import { resume, useSession } from './session.ts'
-import { kept } from './sign-in/challenge.ts'
 import { Code } from './sign-in/code.tsx'
 import { Entry } from './sign-in/entry.tsx'
 import { Register } from './sign-in/register.tsx'
@@ -73,7 +74,7 @@ function Screen() {
     return (
       <Entry first={!waiting && !registering}>
         {waiting ? (
-          <Code kept={waiting} />
+          <CodeBeforeScreens kept={waiting} />
         ) : registering ? (
           <Register />
         ) : (
@@ -99,6 +100,13 @@ function Screen() {
       )}
     </>
   )
+}
+
+/** The screens after the sign-in are loaded while the code is being typed. */
+function CodeBeforeScreens({ kept }: { kept: Kept }) {
+  const { role } = kept.challenge
+  useEffect(() => preload(role), [role])
+  return <Code kept={kept} />
 }
 
 function Unreachable({ problem }: { problem: Problem }) {

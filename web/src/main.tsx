@@ -5,8 +5,8 @@
 import { flushSync } from 'react-dom'
 import { createRoot } from 'react-dom/client'
 import { App } from './app.tsx'
+import { takeOver } from './draft.ts'
 import { resume } from './session.ts'
-import { takeOver } from './sign-in/draft.ts'
 import { loadWords, preferredLanguage } from './text/text.ts'
 
 const loading = loadWords(preferredLanguage())

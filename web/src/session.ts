@@ -9,6 +9,7 @@ import type { LogoutReply as LogoutReplySchema } from '../../src/identity/oauth/
 import type { PortalTokenReply } from '../../src/identity/session/schemas.ts'
 import type { Answer } from '../../src/identity/sign-in/schemas.ts'
 import { forgetPeople, recall, remember } from './device.ts'
+import { forgetDraft } from './draft.ts'
 import { asProblem, type Call, type Problem, type ProblemCode, send } from './http.ts'
 import { forgetOffline, lastForOffline } from './offline.ts'
 import { isStaff, type Role, type User } from './people.ts'
@@ -16,7 +17,6 @@ import { registerWorker } from './register-worker.ts'
 import { forgetAll, keep } from './resource.ts'
 import { go } from './route.ts'
 import { isShared } from './shared-computer.ts'
-import { forgetDraft } from './sign-in/draft.ts'
 
 export type Session =
   | { readonly state: 'starting' }

@@ -206,6 +206,64 @@ function ProviderAction({
 
 const listFrom = (text: string) => text.split(/[\s,]+/).filter(Boolean)
 
+const fieldsOf = (before: Provider | null) => ({
+  name: before?.name ?? '',
+  issuer: before?.issuer ?? '',
+  tenant: before?.tenant ?? '',
+  hostedDomain: before?.hostedDomain ?? '',
+  clientId: before?.clientId ?? '',
+  secret: '',
+  domains: before?.domains.join(', ') ?? '',
+  numberClaim: before?.numberClaim ?? '',
+  addressClaim: before?.addressClaim ?? '',
+})
+type Fields = ReturnType<typeof fieldsOf>
+type Name = keyof Fields
+
+const shownFor = (kind: Kind, isNew: boolean): readonly Name[] => [
+  'name',
+  ...(isNew && kind !== 'google' ? (['issuer'] as const) : []),
+  ...(isNew && kind === 'entra' ? (['tenant'] as const) : []),
+  ...(isNew && kind === 'google' ? (['hostedDomain'] as const) : []),
+  'clientId',
+  'secret',
+  'domains',
+  'numberClaim',
+  ...(kind === 'oidc' ? (['addressClaim'] as const) : []),
+]
+
+const neededFor = (kind: Kind, isNew: boolean): readonly Name[] => [
+  'name',
+  'clientId',
+  ...(isNew ? (['secret', kind === 'google' ? 'hostedDomain' : 'issuer'] as const) : []),
+]
+
+interface Form {
+  readonly kind: Kind
+  readonly roles: readonly string[]
+  readonly fields: Fields
+  readonly trusts: boolean
+}
+
+function bodyOf({ kind, roles, fields, trusts }: Form, isNew: boolean) {
+  const value = (name: Name) => fields[name].trim()
+  return {
+    name: value('name'),
+    clientId: value('clientId'),
+    roles,
+    numberClaim: value('numberClaim') || null,
+    ...(kind === 'oidc' && { addressClaim: value('addressClaim') || null, trustAddresses: trusts }),
+    ...((value('domains') !== '' || !isNew) && { domains: listFrom(value('domains')) }),
+    ...(value('secret') !== '' && { secret: value('secret') }),
+    ...(isNew && {
+      kind,
+      ...(kind !== 'google' && { issuer: value('issuer') }),
+      ...(kind === 'entra' && value('tenant') !== '' && { tenant: value('tenant') }),
+      ...(kind === 'google' && { hostedDomain: value('hostedDomain') }),
+    }),
+  }
+}
+
 /** Kind, issuer and tenant stay once a provider is there, because links belong to them. */
 function ProviderForm({
   user,
@@ -223,57 +281,13 @@ function ProviderForm({
   const text = all.providers
   const [kind, setKind] = useState<Kind>(before?.kind ?? 'entra')
   const [roles, setRoles] = useState<readonly string[]>(before?.roles ?? ['student'])
-  const [fields, setFields] = useState({
-    name: before?.name ?? '',
-    issuer: before?.issuer ?? '',
-    tenant: before?.tenant ?? '',
-    hostedDomain: before?.hostedDomain ?? '',
-    clientId: before?.clientId ?? '',
-    secret: '',
-    domains: before?.domains.join(', ') ?? '',
-    numberClaim: before?.numberClaim ?? '',
-    addressClaim: before?.addressClaim ?? '',
-  })
+  const [fields, setFields] = useState(fieldsOf(before))
   const [trusts, setTrusts] = useState(before?.trustAddresses ?? false)
-  type Name = keyof typeof fields
   const [checked, setChecked] = useState(false)
   const [refused, setRefused] = useState<readonly string[]>([])
   const isNew = before === null
-  const needed: Name[] = [
-    'name',
-    'clientId',
-    ...(isNew ? (['secret'] as const) : []),
-    ...(isNew && kind !== 'google' ? (['issuer'] as const) : []),
-    ...(isNew && kind === 'google' ? (['hostedDomain'] as const) : []),
-  ]
-  const isMissing = (name: Name) => needed.includes(name) && fields[name].trim() === ''
-  const shown: Name[] = [
-    'name',
-    ...(isNew && kind !== 'google' ? (['issuer'] as const) : []),
-    ...(isNew && kind === 'entra' ? (['tenant'] as const) : []),
-    ...(isNew && kind === 'google' ? (['hostedDomain'] as const) : []),
-    'clientId',
-    'secret',
-    'domains',
-    'numberClaim',
-    ...(kind === 'oidc' ? (['addressClaim'] as const) : []),
-  ]
-  const value = (name: Name) => fields[name].trim()
-  const bodyOf = () => ({
-    name: value('name'),
-    clientId: value('clientId'),
-    roles,
-    numberClaim: value('numberClaim') || null,
-    ...(kind === 'oidc' && { addressClaim: value('addressClaim') || null, trustAddresses: trusts }),
-    ...((value('domains') !== '' || !isNew) && { domains: listFrom(value('domains')) }),
-    ...(value('secret') !== '' && { secret: value('secret') }),
-    ...(isNew && {
-      kind,
-      ...(kind !== 'google' && { issuer: value('issuer') }),
-      ...(kind === 'entra' && value('tenant') !== '' && { tenant: value('tenant') }),
-      ...(kind === 'google' && { hostedDomain: value('hostedDomain') }),
-    }),
-  })
+  const shown = shownFor(kind, isNew)
+  const isMissing = (name: Name) => neededFor(kind, isNew).includes(name) && fields[name].trim() === ''
   return (
     <ActionDialog
       user={user}
@@ -286,7 +300,8 @@ function ProviderForm({
       }}
       work={async () => {
         const path = isNew ? '/staff/providers' : pathOf(before)
-        await ask(path, { method: isNew ? 'POST' : 'PATCH', body: bodyOf() })
+        const body = bodyOf({ kind, roles, fields, trusts }, isNew)
+        await ask(path, { method: isNew ? 'POST' : 'PATCH', body })
       }}
       explain={(problem) => {
         if (problem.fields.some((name) => !refused.includes(name))) setRefused(problem.fields)

@@ -1,4 +1,4 @@
-/** Replies of the service to staff: types of its own schemas. The roster's are in roster/replies.ts. */
+/** Replies of the service to staff: types of its own schemas. The roster's are in roster-replies.ts. */
 import type { Static } from 'typebox'
 import type {
   ClientAdded,

@@ -3,9 +3,8 @@
  * asks again whenever the reader signs in or out.
  */
 import { type ReactNode, useEffect, useId, useState } from 'react'
-import type { Static } from 'typebox'
 import { personScopes } from '../../../src/identity/clients/kinds.ts'
-import type { AuthorizeReply } from '../../../src/identity/oauth/authorize-schemas.ts'
+import { draft, looksLikeAddress } from '../draft.ts'
 import { Problem, send } from '../http.ts'
 import { About } from '../parts/about.tsx'
 import { useAction } from '../parts/action.ts'
@@ -15,14 +14,12 @@ import { Page } from '../parts/page.tsx'
 import { StepUp } from '../passkeys/step-up.tsx'
 import { isStaff, isStudent, type Role, type User } from '../people.ts'
 import { resume, signOut, useSession } from '../session.ts'
-import { draft, looksLikeAddress } from '../sign-in/draft.ts'
 import { Entry } from '../sign-in/entry.tsx'
 import { useWords } from '../text/text.ts'
 import { Leaving, useLeave, Waiting } from './leave.tsx'
+import type { Need, Reply } from './replies.ts'
 import { ClientSignIn } from './sign-in.tsx'
 
-type Reply = Static<typeof AuthorizeReply>
-export type Need = Exclude<Reply, { location: string }>
 type Decision = { readonly confirmed?: true; readonly declined?: true }
 
 const query = location.search.slice(1)

@@ -1,18 +1,18 @@
 import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { kept } from '../code/challenge.ts'
+import { chooseRole, draft } from '../draft.ts'
 import { Button } from '../parts/button.tsx'
 import { Page } from '../parts/page.tsx'
 import { type Role, roles, servedRoles } from '../people.ts'
 import { useRoute } from '../route.ts'
 import type { Farewell } from '../session.ts'
 import { AddressForm } from '../sign-in/address-form.tsx'
-import { kept } from '../sign-in/challenge.ts'
 import { Code } from '../sign-in/code.tsx'
-import { chooseRole, draft } from '../sign-in/draft.ts'
 import { Entry } from '../sign-in/entry.tsx'
 import { Register } from '../sign-in/register.tsx'
 import { RoleChoice } from '../sign-in/role-choice.tsx'
 import { useWords } from '../text/text.ts'
-import type { Need } from './authorize.tsx'
+import type { Need } from './replies.ts'
 
 interface SignInProps {
   readonly client: Need['client']

@@ -1,9 +1,9 @@
 import { useEffect, useRef, useState } from 'react'
+import { newKey } from '../code/challenge.ts'
 import { asProblem, type Problem, send } from '../http.ts'
 import { Button } from '../parts/button.tsx'
 import { Notice, ProblemNotice } from '../parts/notice.tsx'
 import { signInWithPasskey } from '../session.ts'
-import { newKey } from '../sign-in/challenge.ts'
 import { useWords } from '../text/text.ts'
 import {
   canAutofill,

@@ -1,5 +1,7 @@
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { schoolRoles } from '../../../src/roles.ts'
+import { askForCode, showCode } from '../code/challenge.ts'
+import { draft, looksLikeAddress } from '../draft.ts'
 import { useAction } from '../parts/action.ts'
 import { Button } from '../parts/button.tsx'
 import { AddressField } from '../parts/field.tsx'
@@ -11,8 +13,6 @@ import { isOpen } from '../school.ts'
 import { SchoolSignIn } from '../school-account/sign-in.tsx'
 import type { Farewell } from '../session.ts'
 import { useWords } from '../text/text.ts'
-import { askForCode, showCode } from './challenge.ts'
-import { draft, looksLikeAddress } from './draft.ts'
 import { SharedChoice } from './shared-choice.tsx'
 
 /** The first step of every sign-in: the address that the code goes to. */

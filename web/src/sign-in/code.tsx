@@ -1,15 +1,14 @@
-import { useEffect, useState } from 'react'
+import { useState } from 'react'
+import { type Kept, keep } from '../code/challenge.ts'
+import { CodeForm } from '../code/code-form.tsx'
+import { forgetWaiting, masked } from '../code/waiting.ts'
 import { Address } from '../parts/address.tsx'
 import { Button } from '../parts/button.tsx'
 import { AddressField } from '../parts/field.tsx'
 import { Page } from '../parts/page.tsx'
 import { type ServedRole, servedRoles } from '../people.ts'
 import { go } from '../route.ts'
-import { preload } from '../screens.ts'
 import { useWords } from '../text/text.ts'
-import { type Kept, keep } from './challenge.ts'
-import { CodeForm } from './code-form.tsx'
-import { forgetWaiting, masked } from './waiting.ts'
 
 const start = '#/'
 
@@ -23,7 +22,6 @@ export function Code({ kept }: { kept: Kept }) {
     setChallenge(next)
   }
   const isKnown = email !== ''
-  useEffect(() => preload(role), [role])
   return (
     <Page
       title={text.code.title}

@@ -1,4 +1,6 @@
 import { useState } from 'react'
+import { askForCode, showCode } from '../code/challenge.ts'
+import { draft, looksLikeAddress } from '../draft.ts'
 import { send } from '../http.ts'
 import { useAction } from '../parts/action.ts'
 import { Button } from '../parts/button.tsx'
@@ -6,8 +8,6 @@ import { AddressField, Field } from '../parts/field.tsx'
 import { ProblemNotice } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import { useWords } from '../text/text.ts'
-import { askForCode, showCode } from './challenge.ts'
-import { draft, looksLikeAddress } from './draft.ts'
 import { SharedChoice } from './shared-choice.tsx'
 
 const names = ['firstname', 'lastname', 'email'] as const

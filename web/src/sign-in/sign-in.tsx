@@ -1,15 +1,15 @@
 import { useEffect, useRef, useState } from 'react'
 import { useSecondsUntil } from '../clock.ts'
+import { showWaiting } from '../code/challenge.ts'
+import { forgetWaiting, recallWaiting } from '../code/waiting.ts'
+import { chooseRole, draft } from '../draft.ts'
 import { Button } from '../parts/button.tsx'
 import { focusHeading, Page } from '../parts/page.tsx'
 import { servedRoles } from '../people.ts'
 import type { Farewell } from '../session.ts'
 import { useWords } from '../text/text.ts'
 import { AddressForm } from './address-form.tsx'
-import { showWaiting } from './challenge.ts'
-import { chooseRole, draft } from './draft.ts'
 import { RoleChoice } from './role-choice.tsx'
-import { forgetWaiting, recallWaiting } from './waiting.ts'
 
 export function SignIn({ farewell }: { farewell: Farewell | null }) {
   const { text } = useWords()

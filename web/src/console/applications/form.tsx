@@ -5,9 +5,9 @@ import { type Role, roles, type Staff } from '../../people.ts'
 import { ask } from '../../session.ts'
 import { ActionDialog } from '../action-dialog.tsx'
 import { Checks } from '../checks.tsx'
+import { type LabelledPreset, type PresetName, presetNames, presets, products } from '../presets.ts'
 import type { Application, ApplicationAdded } from '../replies.ts'
 import { useConsole } from '../text/console-words.ts'
-import { type LabelledPreset, type PresetName, presetNames, presets, products } from './presets.ts'
 
 interface Form {
   readonly name: string
@@ -268,46 +268,69 @@ function FormDialog({
           error={checked && wrong.scopes ? all.staff.noRight : null}
         />
         {isForPeople && (
-          <>
-            <Checks
-              legend={text.roles}
-              options={roles.map((role) => ({ value: role, label: text.rolesMany[role] }))}
-              chosen={form.roles}
-              onChosen={(chosen) => set({ roles: roles.filter((role) => chosen.includes(role)) })}
-              error={checked && wrong.roles ? all.staff.noRight : null}
-            />
-            <Checks
-              legend={text.options}
-              options={optionsOf(kind, form.roles).map((value) => ({
-                value,
-                label: text.optionNames[value]!,
-                hint: text.optionsMean[value]!,
-              }))}
-              chosen={form.options}
-              onChosen={(options) => set({ options })}
-            />
-            <Lines
-              label={text.logout}
-              hint={text.logoutHint}
-              value={form.logout}
-              onText={(logout) => set({ logout })}
-            />
-            <Field
-              label={text.backchannel}
-              hint={text.backchannelHint}
-              type="url"
-              autoComplete="off"
-              autoCapitalize="off"
-              spellCheck={false}
-              dir="ltr"
-              value={form.backchannel}
-              onText={(backchannel) => set({ backchannel })}
-            />
-          </>
+          <ForPeople
+            kind={kind}
+            form={form}
+            set={set}
+            rolesError={checked && wrong.roles ? all.staff.noRight : null}
+          />
         )}
         {!hasSecret(kind) && <p className="soft">{text.noSecret}</p>}
       </details>
     </ActionDialog>
+  )
+}
+
+/** What only an application has that people sign in to. */
+function ForPeople({
+  kind,
+  form,
+  set,
+  rolesError,
+}: {
+  kind: ClientKind
+  form: Form
+  set(change: Partial<Form>): void
+  rolesError: string | null
+}) {
+  const { applications: text } = useConsole().text
+  return (
+    <>
+      <Checks
+        legend={text.roles}
+        options={roles.map((role) => ({ value: role, label: text.rolesMany[role] }))}
+        chosen={form.roles}
+        onChosen={(chosen) => set({ roles: roles.filter((role) => chosen.includes(role)) })}
+        error={rolesError}
+      />
+      <Checks
+        legend={text.options}
+        options={optionsOf(kind, form.roles).map((value) => ({
+          value,
+          label: text.optionNames[value]!,
+          hint: text.optionsMean[value]!,
+        }))}
+        chosen={form.options}
+        onChosen={(options) => set({ options })}
+      />
+      <Lines
+        label={text.logout}
+        hint={text.logoutHint}
+        value={form.logout}
+        onText={(logout) => set({ logout })}
+      />
+      <Field
+        label={text.backchannel}
+        hint={text.backchannelHint}
+        type="url"
+        autoComplete="off"
+        autoCapitalize="off"
+        spellCheck={false}
+        dir="ltr"
+        value={form.backchannel}
+        onText={(backchannel) => set({ backchannel })}
+      />
+    </>
   )
 }
 

@@ -6,12 +6,12 @@ import { Page } from '../../parts/page.tsx'
 import type { Staff } from '../../people.ts'
 import { useResource } from '../../resource.ts'
 import { ask } from '../../session.ts'
+import type { PresetName } from '../presets.ts'
 import type { ApplicationAdded, ApplicationSummary } from '../replies.ts'
 import { type State, StateMark } from '../state.tsx'
 import { useConsole } from '../text/console-words.ts'
 import { AddApplication } from './form.tsx'
 import { PasteDialog } from './paste.tsx'
-import type { PresetName } from './presets.ts'
 
 const read = (path: string) => ask<{ clients: ApplicationSummary[] }>(path).then(({ clients }) => clients)
 

@@ -4,8 +4,8 @@ import { Dialog } from '../../parts/dialog.tsx'
 import { Reading } from '../../parts/loading.tsx'
 import { useResource } from '../../resource.ts'
 import { ask } from '../../session.ts'
+import { type PresetName, presets, type Values } from '../presets.ts'
 import { useConsole } from '../text/console-words.ts'
-import { type PresetName, presets, type Values } from './presets.ts'
 
 const read = (path: string) => ask<{ issuer: string }>(path).then(({ issuer }) => issuer)
 

@@ -9,8 +9,15 @@ import { ProblemNotice } from '../../parts/notice.tsx'
 import { useWords } from '../../text/text.ts'
 import { download } from '../download.ts'
 import { usePages } from '../pages.ts'
+import {
+  type Change,
+  type GroupCount,
+  kinds,
+  operations,
+  type Plan,
+  studentGroups,
+} from '../roster-replies.ts'
 import { useConsole } from '../text/console-words.ts'
-import { type Change, type GroupCount, kinds, operations, type Plan, studentGroups } from './replies.ts'
 
 const pageSize = 20
 const typingMs = 200

@@ -2,9 +2,9 @@ import { useState } from 'react'
 import { byteOrderMark, spreadsheetLine } from '../../../../src/platform/lib/spreadsheet.ts'
 import { Button } from '../../parts/button.tsx'
 import { save } from '../../parts/save.ts'
+import type { Finding, Plan } from '../roster-replies.ts'
 import { StateMark } from '../state.tsx'
 import { useConsole } from '../text/console-words.ts'
-import type { Finding, Plan } from './replies.ts'
 
 const shownAtFirst = 20
 

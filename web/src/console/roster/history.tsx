@@ -2,9 +2,9 @@
 import type { Staff } from '../../people.ts'
 import { useWords } from '../../text/text.ts'
 import { useActors } from '../event-list.tsx'
+import { type Import, type ImportList, operations } from '../roster-replies.ts'
 import { StateMark } from '../state.tsx'
 import { useConsole } from '../text/console-words.ts'
-import { type Import, type ImportList, operations } from './replies.ts'
 
 export function History({ of: { imports, canEmpty }, user }: { of: ImportList; user: Staff }) {
   const { text: all, number } = useConsole()

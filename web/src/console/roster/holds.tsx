@@ -1,7 +1,7 @@
 import { Button } from '../../parts/button.tsx'
+import type { Hold, PlanOptions } from '../roster-replies.ts'
 import { StateMark } from '../state.tsx'
 import { useConsole } from '../text/console-words.ts'
-import type { Hold, PlanOptions } from './replies.ts'
 
 /** Each hold is a question with its own confirmation; some can be resolved by reading the file differently. */
 export function Holds({

@@ -3,11 +3,11 @@ import { Page } from '../../parts/page.tsx'
 import type { Staff } from '../../people.ts'
 import { useResource } from '../../resource.ts'
 import { ask } from '../../session.ts'
+import type { ImportDetail } from '../roster-replies.ts'
 import { useConsole } from '../text/console-words.ts'
 import { Changes } from './changes.tsx'
 import { About, Allowed, Title } from './history.tsx'
 import { ToRoster } from './plan.tsx'
-import type { ImportDetail } from './replies.ts'
 
 const read = (path: string) => ask<ImportDetail>(path)
 

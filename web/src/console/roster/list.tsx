@@ -1,7 +1,7 @@
 import { type FormEvent, useId, useState } from 'react'
 import { Button } from '../../parts/button.tsx'
+import type { ListField, ListTable, Plan, PlanOptions } from '../roster-replies.ts'
 import { useConsole } from '../text/console-words.ts'
-import type { ListField, ListTable, Plan, PlanOptions } from './replies.ts'
 
 /** Whether a list or export can be read differently. Of an export, only the dates are open. */
 export function canBeCorrected({ list, findings, options }: Plan): boolean {

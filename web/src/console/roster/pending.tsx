@@ -5,9 +5,9 @@ import { useResource } from '../../resource.ts'
 import { ask } from '../../session.ts'
 import { useWords } from '../../text/text.ts'
 import { useActors } from '../event-list.tsx'
+import { operations, type PendingPlan } from '../roster-replies.ts'
 import { type State, StateMark } from '../state.tsx'
 import { useConsole } from '../text/console-words.ts'
-import { operations, type PendingPlan } from './replies.ts'
 
 const lookEveryMs = 2_000
 const read = (path: string) => ask<{ plans: PendingPlan[] }>(path).then(({ plans }) => plans)

@@ -2,8 +2,8 @@ import { useState } from 'react'
 import { useAction } from '../../parts/action.ts'
 import { ProblemNotice } from '../../parts/notice.tsx'
 import { go } from '../../route.ts'
+import type { PlanOptions } from '../roster-replies.ts'
 import { useConsole } from '../text/console-words.ts'
-import type { PlanOptions } from './replies.ts'
 import { uploadRoster } from './upload.ts'
 
 /** Uploads a file and then shows its plan. */

@@ -7,11 +7,11 @@ import type { Staff } from '../../people.ts'
 import { useResource } from '../../resource.ts'
 import { ask } from '../../session.ts'
 import { ActionDialog } from '../action-dialog.tsx'
+import type { Operation, UndoPlan } from '../roster-replies.ts'
 import { useConsole } from '../text/console-words.ts'
 import { ChangeList } from './changes.tsx'
 import { Holds } from './holds.tsx'
 import { ToRoster } from './plan.tsx'
-import type { Operation, UndoPlan } from './replies.ts'
 
 const shownAtFirst = 20
 const order = ['leaving', 'returning', 'changed'] as const satisfies Operation[]

@@ -1,7 +1,7 @@
 /** Uploads a file and reports progress, which `fetch` cannot. */
 import { asProblem, Problem, problemOf } from '../../http.ts'
 import { withToken } from '../../session.ts'
-import type { Plan, PlanOptions } from './replies.ts'
+import type { Plan, PlanOptions } from '../roster-replies.ts'
 
 /** The last file, so that it can be read differently without being chosen again. */
 let last: { readonly planId: string; readonly file: File } | null = null

@@ -1,5 +1,5 @@
 import type { ClientKind, Scope } from '../../../../src/identity/clients/kinds.ts'
-import type { LabelledPreset, PresetName } from '../../console/applications/presets.ts'
+import type { LabelledPreset, PresetName } from '../../console/presets.ts'
 import type { WebhookState } from '../../console/replies.ts'
 import { counted } from './console-counted.ts'
 

@@ -6,7 +6,7 @@ import type {
   ListKind,
   Operation,
   PlanState,
-} from '../../console/roster/replies.ts'
+} from '../../console/roster-replies.ts'
 import { counted, some } from './console-counted.ts'
 
 export const rosterText = {

@@ -1,5 +1,5 @@
 /** What well-known programs need, and where each of their settings gets its value from. */
-import { type ClientKind, defaultScopes } from '../../../../src/identity/clients/kinds.ts'
+import { type ClientKind, defaultScopes } from '../../../src/identity/clients/kinds.ts'
 
 export interface Values {
   readonly issuer: string

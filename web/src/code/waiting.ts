@@ -3,11 +3,20 @@
  * code expires. The address is not kept: its first letter is enough to recognise it.
  */
 import { recall, remember } from '../device.ts'
-import { type ServedRole, servedRoles } from '../people.ts'
-import type { Challenge } from './challenge.ts'
+import { type Role, type ServedRole, servedRoles } from '../people.ts'
 
-export interface Waiting
-  extends Pick<Challenge, 'sessionId' | 'reference' | 'digits' | 'expiresAt' | 'resendAt'> {
+/** A code that was sent to somebody. */
+export interface SentCode {
+  readonly sessionId: string
+  readonly reference: string
+  readonly digits: number
+  /** By this device's clock. */
+  readonly expiresAt: number
+  /** Null if it cannot be sent again. */
+  readonly resendAt: number | null
+}
+
+export interface Waiting extends SentCode {
   readonly role: ServedRole
   /** Such as a…@… */
   readonly address: string
@@ -15,7 +24,13 @@ export interface Waiting
 
 export const masked = (email: string): string => `${[...email.trim()][0] ?? ''}…@…`
 
-export function keepWaiting(challenge: Challenge): void {
+interface Awaited extends SentCode {
+  readonly role: Role
+  readonly email: string
+  readonly attemptsLeft: number | null
+}
+
+export function keepWaiting(challenge: Awaited): void {
   const role = servedRoles.find((each) => each === challenge.role)
   if (!role || challenge.email === '') return
   const { sessionId, reference, digits, expiresAt, resendAt } = challenge

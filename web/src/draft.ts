@@ -2,9 +2,9 @@
  * The form input so far: kept while the reader switches between the forms, cleared at sign-in. On a shared computer
  * the next reader may have another role.
  */
-import { recall, remember, shareComputer } from '../device.ts'
-import { type ServedRole, servedRoles } from '../people.ts'
-import { isShared } from '../shared-computer.ts'
+import { recall, remember, shareComputer } from './device.ts'
+import { type ServedRole, servedRoles } from './people.ts'
+import { isShared } from './shared-computer.ts'
 
 interface Draft {
   /** Null until the reader has chosen on this device: a wrong guess would make a student register. */

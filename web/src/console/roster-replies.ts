@@ -8,7 +8,7 @@ import type {
   RosterImportList,
   RosterPlan,
   RosterUndoPlan,
-} from '../../../../src/school/roster/upload/schemas.ts'
+} from '../../../src/school/roster/upload/schemas.ts'
 
 export type Change = Static<typeof RosterChange>
 export type Import = Static<typeof RosterImport>

@@ -6,21 +6,14 @@ import { send } from '../http.ts'
 import type { Role } from '../people.ts'
 import { go } from '../route.ts'
 import { signIn } from '../session.ts'
-import { keepWaiting, type Waiting } from './waiting.ts'
+import { keepWaiting, type SentCode, type Waiting } from './waiting.ts'
 
 const codeTtlMs = 10 * 60_000
 const resendPauseMs = 30_000
 
-export interface Challenge {
+export interface Challenge extends SentCode {
   readonly role: Role
   readonly email: string
-  readonly sessionId: string
-  readonly reference: string
-  readonly digits: number
-  /** By this device's clock. */
-  readonly expiresAt: number
-  /** Null if it cannot be sent again. */
-  readonly resendAt: number | null
   /** Known only after a wrong answer. */
   readonly attemptsLeft: number | null
   /** Sent with every answer, so that it can be repeated if the reply was lost. */
