@@ -4,11 +4,13 @@
  *   node bench/uploads.ts [--students 100000] [--enrolments 1000000] [--engine sqlite]
  *
  * Memory is the peak above the service at rest: of the service itself (RSS), and with its child processes (PSS, in which
- * pages that processes share count once).
+ * pages that processes share count once). All the while, strangers ask for a code, one after the other: the last columns are
+ * what they waited.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { Staff } from '../src/identity/staff/staff.ts'
 import { openDb } from '../src/platform/db/open.ts'
@@ -22,6 +24,8 @@ import { type SchoolOptions, writeSchoolZip } from './school.ts'
 import { type Engine, engines, postgresStores, type Stores, sqliteStores } from './stores.ts'
 
 const pollMs = 50
+const restMs = 10_000
+const betweenAsksMs = 20
 const email = 'registrar@bench.example'
 
 const { values } = parseArgs({
@@ -69,6 +73,31 @@ function watch(pid: number): () => Memory {
   }
 }
 
+/** Asks for codes until it is asked how long the answers took. */
+function askForCodes(port: number): () => Promise<number[]> {
+  const times: number[] = []
+  let isOver = false
+  const asking = (async () => {
+    for (let nth = 0; !isOver; nth++) {
+      const started = performance.now()
+      const reply = await fetch(`http://127.0.0.1:${port}/veterinarian/send-otp`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ email: `stranger-${nth}@bench.example` }),
+      })
+      await reply.arrayBuffer()
+      if (!reply.ok) throw new Error(`asking for a code: ${reply.status}`)
+      times.push(performance.now() - started)
+      await sleep(betweenAsksMs)
+    }
+  })()
+  return async () => {
+    isOver = true
+    await asking
+    return times.sort((a, b) => a - b)
+  }
+}
+
 async function measure(stores: Stores, folder: string): Promise<void> {
   const mail = await startMail()
   const databaseUrl = stores.url('uploads')
@@ -103,15 +132,20 @@ async function measure(stores: Stores, folder: string): Promise<void> {
   const zip = join(folder, 'school.zip')
   await writeSchoolZip(zip, school)
   const rest = memoryOf(server.pid)
-  const rows = [['step', 'clock', 'service above rest', 'with its children']]
+  const waits = ['codes', 'median, ms', '99 %, ms', 'longest, ms']
+  const rows = [['step', 'clock', 'service above rest', 'with its children', ...waits]]
   const step = async (title: string, work: () => Promise<unknown>) => {
     const started = performance.now()
     const peak = watch(server.pid)
+    const waited = askForCodes(server.port)
     await work()
     const { service, all } = peak()
     const mib = (value: number) => `${Math.round(value)} MiB`
     const seconds = (performance.now() - started) / 1000
-    rows.push([title, `${seconds.toFixed(1)} s`, mib(service - rest.service), mib(all - rest.all)])
+    const times = await waited()
+    const at = (share: number) => times[Math.floor((times.length - 1) * share)]!.toFixed(1)
+    const memory = [mib(service - rest.service), mib(all - rest.all)]
+    rows.push([title, `${seconds.toFixed(1)} s`, ...memory, String(times.length), at(0.5), at(0.99), at(1)])
   }
   const path = '/staff/roster/plans'
   const whenDone = async (planId: string, busy: string) => {
@@ -121,12 +155,22 @@ async function measure(stores: Stores, folder: string): Promise<void> {
       await new Promise((resolve) => setTimeout(resolve, 10 * pollMs))
     }
   }
-  let plan = { planId: '', state: '', holds: [] as { code: string }[] }
-  await step('upload and plan', async () => {
+  const upload = async () => {
     const headers = { authorization, 'content-type': 'application/zip' }
     const { planId } = await call(path, { method: 'POST', headers, body: readFileSync(zip) })
-    plan = await whenDone(planId, 'planning')
+    return whenDone(planId, 'planning')
+  }
+  let plan = { planId: '', state: '', holds: [] as { code: string }[] }
+  await step('at rest', () => sleep(restMs))
+  await step('upload and plan', async () => {
+    plan = await upload()
   })
+  await step('discard', async () => {
+    const discarded = { method: 'DELETE', headers: { authorization } }
+    await fetch(`http://127.0.0.1:${server.port}${path}/${plan.planId}`, discarded)
+    await sleep(restMs)
+  })
+  plan = await upload()
   await step('import', async () => {
     const allow = plan.holds.map(({ code }) => code)
     await post(`${path}/${plan.planId}/apply`, { allow }, { authorization })
