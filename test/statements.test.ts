@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { eventTypes, readFeed } from '../src/messages/events/events.ts'
 import { caughtMails } from '../src/messages/mail/store.ts'
 import { deliveriesTo } from '../src/messages/webhooks/store.ts'
-import { countClients } from '../src/operate/support/store.ts'
+import { countServed } from '../src/operate/support/store.ts'
 import { type Db, padded } from '../src/platform/db/db.ts'
 import { publishedGenerations } from '../src/school/roster/store/generations.ts'
 import { changePages } from '../src/school/roster/upload/store.ts'
@@ -91,7 +91,7 @@ for (const engine of engines) {
 
     test('do not change with the limit that other parts ask for', async () => {
       const reads: ((limit: number) => Promise<unknown>)[] = [
-        (limit) => countClients(db, '', limit),
+        (limit) => countServed(db, '', limit),
         (limit) => caughtMails(db, {}, limit),
         (limit) => changePages(db, { planId: 'none', place: 0, page: 0 }, 'changes', limit),
         (limit) => publishedGenerations(db, limit),

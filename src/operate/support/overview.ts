@@ -9,7 +9,7 @@ import type { Webhooks } from '../../messages/webhooks/webhooks.ts'
 import type { Context } from '../../platform/context.ts'
 import { day, hour, minute, timestamp, timestampOrNull } from '../../platform/lib/clock.ts'
 import { isOverdue } from '../../school/roster/overdue.ts'
-import { type Counts, countClients, countUnverified, hasStudents } from './store.ts'
+import { type Counts, countServed, countUnverified, hasStudents } from './store.ts'
 
 const mailSlowMs = minute
 const mailStuckMs = 5 * minute
@@ -196,7 +196,7 @@ export class Overview {
   async #countAll(now: number): Promise<People> {
     const totals = new Map<string, Total>()
     for (let last = ''; ; ) {
-      const chunk = await countClients(this.#deps.db, last, chunkSize)
+      const chunk = await countServed(this.#deps.db, last, chunkSize)
       for (const { role, status, count } of chunk) {
         const total = totals.get(`${role} ${status}`) ?? { role, status, count: 0 }
         totals.set(`${role} ${status}`, { ...total, count: total.count + count })

@@ -14,7 +14,7 @@ import type { ServedRole } from '../../roles.ts'
 import type { Mark, Order, PartName, Place } from './order.ts'
 
 /** Somebody whom the school serves. */
-export interface Client extends Person<ServedRole> {
+export interface ServedPerson extends Person<ServedRole> {
   readonly student_number: string | null
   readonly year: number | null
   /** When a change cleared the verification, and what changed; null once staff have verified again. */
@@ -23,10 +23,10 @@ export interface Client extends Person<ServedRole> {
 }
 
 /** Students who are disabled on the roster have their names there. */
-const clientTables = `${accountTables}
+const servedTables = `${accountTables}
   left join disabled_student d on d.person_id = p.id and s.person_id is null and p.role = 'student' and ${inRoster('d')}`
 const ofDisabled = ['email', 'email_key', 'firstname', 'lastname', 'student_number', 'year']
-const clientColumns = [...personNames, 'student_number', 'year', 'unverified_at', 'unverified_because']
+const servedColumns = [...personNames, 'student_number', 'year', 'unverified_at', 'unverified_because']
   .map((name) => {
     const value = accountValues[name]!
     return ofDisabled.includes(name) ? `coalesce(${value}, d.${name}) as ${name}` : `${value} as ${name}`
@@ -35,8 +35,10 @@ const clientColumns = [...personNames, 'student_number', 'year', 'unverified_at'
 // Everybody but staff. Not as a list of roles: SQLite would read by the index on roles, and sort everybody for each chunk.
 const served = "p.role <> 'staff'"
 
-export function clientById(db: Db, id: string): Promise<Client | undefined> {
-  return db.one<Client>(`select ${clientColumns} from ${clientTables} where p.id = $1 and ${served}`, [id])
+export function servedById(db: Db, id: string): Promise<ServedPerson | undefined> {
+  return db.one<ServedPerson>(`select ${servedColumns} from ${servedTables} where p.id = $1 and ${served}`, [
+    id,
+  ])
 }
 
 export interface Wanted {
@@ -132,12 +134,12 @@ interface Start {
  * People in an order, from a place on. The first statement reads about as many as the caller is going to take; if few of
  * them are wanted, the following ones read more.
  */
-export async function* clientsInOrder(
+export async function* servedInOrder(
   db: Db,
   { parts, isDown }: Order,
   asked: Wanted,
   { after, atOnce }: Start,
-): AsyncGenerator<{ client: Client; mark: Mark }> {
+): AsyncGenerator<{ person: ServedPerson; mark: Mark }> {
   const since = asked.since === undefined ? undefined : await changesSeenFrom(db, asked.since)
   const wanted = { ...asked, since }
   const few = await fewCandidates(db, wanted)
@@ -149,7 +151,7 @@ export async function* clientsInOrder(
       const rows = await readSome(db, reading, wanted, { place, size, atOnce })
       for (const row of rows) {
         place = placeOf(row)
-        if (row.wanted === 1) yield { client: row, mark: { part, place } }
+        if (row.wanted === 1) yield { person: row, mark: { part, place } }
       }
       if (rows.length < atOnce && rows.at(-1)?.n !== size) break
       // Others get a turn.
@@ -222,7 +224,7 @@ async function endOfScan(db: Db, after: string): Promise<string | undefined> {
   return (await db.one<{ id: string }>(sql, [after]))?.id
 }
 
-interface Found extends Client {
+interface Found extends ServedPerson {
   /** Counted from the place. */
   readonly n: number
   readonly wanted: 0 | 1
@@ -283,8 +285,8 @@ function readSome(
        from (${read.join(' union all ')}) u order by n limit ${count}
      )
      select c.*, case when ${isWanted} then 1 else 0 end as wanted from (
-       select chunk.n, ${keyNames.map((key) => `chunk.${key}, `).join('')}${clientText} as text, ${clientColumns}
-       from chunk cross join ${clientTables}
+       select chunk.n, ${keyNames.map((key) => `chunk.${key}, `).join('')}${servedText} as text, ${servedColumns}
+       from chunk cross join ${servedTables}
        where p.id = chunk.id
      ) c
      where c.n = ${count} or (${isWanted}) order by c.n limit ${param(atOnce)}`,
@@ -294,7 +296,7 @@ function readSome(
 
 const patternOf = (word: string) => `%${word.replaceAll(/[\\%_]/g, '\\$&')}%`
 /** Null for somebody without a name. */
-const clientText = `coalesce(${textOf('s', 's.student_number')}, ${textOf('p', 'null')}, ${textOf('d', 'd.student_number')})`
+const servedText = `coalesce(${textOf('s', 's.student_number')}, ${textOf('p', 'null')}, ${textOf('d', 'd.student_number')})`
 
 /** An import writes its changes before they can be seen: whatever was published since counts from its start. */
 async function changesSeenFrom(db: Db, since: number): Promise<number> {
@@ -304,7 +306,7 @@ async function changesSeenFrom(db: Db, since: number): Promise<number> {
 }
 
 /** People with exactly this address, student number or id. */
-export async function clientsByKey(db: Db, key: string): Promise<Client[]> {
+export async function servedByKey(db: Db, key: string): Promise<ServedPerson[]> {
   const ofRoster = (table: string, column: string, value: string) =>
     `select t.person_id from ${table} t where t.${column} = ${value} and ${inRoster('t')}`
   const ids = await db.all<{ id: string }>(
@@ -314,8 +316,8 @@ export async function clientsByKey(db: Db, key: string): Promise<Client[]> {
      union select p.id from person p where p.id = $2`,
     [key.toLowerCase(), key],
   )
-  const clients = await Promise.all(ids.map(({ id }) => clientById(db, id)))
-  return clients.filter((client) => client !== undefined)
+  const people = await Promise.all(ids.map(({ id }) => servedById(db, id)))
+  return people.filter((person) => person !== undefined)
 }
 
 export interface Counts {
@@ -338,7 +340,7 @@ export async function hasStudents(db: Db): Promise<boolean> {
 }
 
 /** Counts people in the order of their ids. */
-export function countClients(db: Db, after: string, limit: number): Promise<Counts[]> {
+export function countServed(db: Db, after: string, limit: number): Promise<Counts[]> {
   return db.all<Counts>(
     `select role, status, cast(count(*) as bigint) as count, max(max(id)) over () as last
      from (select a.id, a.role, a.status from ${accounts} a where a.id > $1 and a.role <> 'staff' order by a.id limit $2) chunk

@@ -27,7 +27,7 @@ import type { Students } from '../../school/student/student.ts'
 import type { Veterinarians } from '../../school/veterinarian/veterinarian.ts'
 import { markFrom, markText, orderOf, startOf } from './order.ts'
 import type { Sort } from './sorts.ts'
-import { type Client, clientById, clientsByKey, clientsInOrder, type Verified } from './store.ts'
+import { type ServedPerson, servedById, servedByKey, servedInOrder, type Verified } from './store.ts'
 
 export type { SharedFigures } from './overview.ts'
 export { type Sort, sorts } from './sorts.ts'
@@ -76,24 +76,24 @@ export class Support {
     const isImpossible = verified !== undefined && year !== undefined
     if (isImpossible || (asked !== undefined && asked !== role)) return { people: [], next: null }
     const words = folded(text).split(/\s+/).filter(Boolean).slice(0, wordsMax)
-    const isWanted = (client: Client) =>
-      (client.status !== 'closed' || status === 'closed') &&
-      (role === undefined || client.role === role) &&
-      (status === undefined || client.status === status) &&
-      (year === undefined || client.year === year) &&
-      (verified === undefined || verifiedOf(client).includes(verified)) &&
-      (updatedSince === undefined || client.updated_at >= updatedSince)
+    const isWanted = (person: ServedPerson) =>
+      (person.status !== 'closed' || status === 'closed') &&
+      (role === undefined || person.role === role) &&
+      (status === undefined || person.status === status) &&
+      (year === undefined || person.year === year) &&
+      (verified === undefined || verifiedOf(person).includes(verified)) &&
+      (updatedSince === undefined || person.updated_at >= updatedSince)
     const exact =
-      words.length === 1 && order === undefined ? (await clientsByKey(db, text.trim())).filter(isWanted) : []
+      words.length === 1 && order === undefined ? (await servedByKey(db, text.trim())).filter(isWanted) : []
     const found = after === undefined ? exact.slice(0, limit) : []
     const page = (next: string | null) => ({ people: found.map(summaryOf), next })
     let last = start
     const wanted = { words, role, status, year, verified, since: updatedSince }
     const from = { after: start, atOnce: limit + exact.length + 1 }
-    for await (const one of clientsInOrder(db, orderOf(sort), wanted, from)) {
-      if (!exact.some(({ id }) => id === one.client.id)) {
+    for await (const one of servedInOrder(db, orderOf(sort), wanted, from)) {
+      if (!exact.some(({ id }) => id === one.person.id)) {
         if (found.length >= limit) return page(markText(sort, last))
-        found.push(one.client)
+        found.push(one.person)
       }
       last = one.mark
     }
@@ -101,18 +101,18 @@ export class Support {
   }
 
   async show(userId: string) {
-    const client = await this.#client(userId)
+    const person = await this.#person(userId)
     const { db } = this.#deps
     await numberEvents(db)
     const [{ sessions, deliveries }, events, classes, passkeys, schoolLinks] = await Promise.all([
-      historyOf(db, client.id, deliveriesOf),
-      eventsOf(db, client.id),
-      this.#classes(client),
-      passkeysOf(db, client.id),
-      linksOf(db, client.id),
+      historyOf(db, person.id, deliveriesOf),
+      eventsOf(db, person.id),
+      this.#classes(person),
+      passkeysOf(db, person.id),
+      linksOf(db, person.id),
     ])
     return {
-      profile: detailOf(client),
+      profile: detailOf(person),
       classes,
       passkeys,
       schoolLinks,
@@ -125,31 +125,31 @@ export class Support {
 
   /** This and the following methods return whether something changed. */
   async suspend(userId: string, reason: string | null, by: By): Promise<boolean> {
-    const client = await this.#open(userId)
-    if (client.status === 'suspended') return false
-    mustBe(client, 'active', 'suspended')
+    const person = await this.#open(userId)
+    if (person.status === 'suspended') return false
+    mustBe(person, 'active', 'suspended')
     const action = this.#action(by, reason)
-    const ending = endSessions({ personId: client.id }, 'account', action.now, by)
-    return this.#deps.db.decide(changingStatus(client, 'suspended', action, ending))
+    const ending = endSessions({ personId: person.id }, 'account', action.now, by)
+    return this.#deps.db.decide(changingStatus(person, 'suspended', action, ending))
   }
 
   async reactivate(userId: string, reason: string | null, by: By): Promise<boolean> {
-    const client = await this.#open(userId)
-    if (client.status === 'active') return false
-    mustBe(client, 'suspended', 'reactivated')
-    return this.#deps.db.decide(changingStatus(client, 'active', this.#action(by, reason)))
+    const person = await this.#open(userId)
+    if (person.status === 'active') return false
+    mustBe(person, 'suspended', 'reactivated')
+    return this.#deps.db.decide(changingStatus(person, 'active', this.#action(by, reason)))
   }
 
   /** Returns how many sessions have ended. */
   async signOut(userId: string, by: By): Promise<number> {
-    const client = await this.#open(userId)
-    return this.#deps.sessions.endAll(client.id, 'revoked', by)
+    const person = await this.#open(userId)
+    return this.#deps.sessions.endAll(person.id, 'revoked', by)
   }
 
   /** The next sign-in with a school account is matched to the roster again. */
   async disconnect(userId: string, providerId: string, by: By): Promise<void> {
-    const client = await this.#open(userId)
-    await this.#deps.schoolAccounts.unlink(client.id, providerId, by, null)
+    const person = await this.#open(userId)
+    await this.#deps.schoolAccounts.unlink(person.id, providerId, by, null)
   }
 
   /**
@@ -157,56 +157,56 @@ export class Support {
    * has checked.
    */
   async verify(userId: string, note: string | null, by: By, seenAt?: number): Promise<boolean> {
-    const client = await this.#verifiable(userId, 'verified')
-    if (seenAt !== undefined && seenAt !== client.updated_at) throw refused(hasChanged)
-    return client.verified_at === null && this.#setVerified(client, true, this.#action(by, note))
+    const person = await this.#verifiable(userId, 'verified')
+    if (seenAt !== undefined && seenAt !== person.updated_at) throw refused(hasChanged)
+    return person.verified_at === null && this.#setVerified(person, true, this.#action(by, note))
   }
 
   /** Also dismisses a verification that a change has cleared. */
   async unverify(userId: string, note: string | null, by: By): Promise<boolean> {
-    const client = await this.#verifiable(userId, 'unverified')
-    const isSo = verifiedOf(client).every((state) => state === 'false')
-    return !isSo && this.#setVerified(client, false, this.#action(by, note))
+    const person = await this.#verifiable(userId, 'unverified')
+    const isSo = verifiedOf(person).every((state) => state === 'false')
+    return !isSo && this.#setVerified(person, false, this.#action(by, note))
   }
 
-  async #verifiable(userId: string, done: string): Promise<Client & Person<'veterinarian'>> {
-    const client = await this.#veterinarian(userId, done)
-    if (client.status === 'pending') throw refused('has not signed in yet and cannot be verified')
-    return client
+  async #verifiable(userId: string, done: string): Promise<ServedPerson & Person<'veterinarian'>> {
+    const person = await this.#veterinarian(userId, done)
+    if (person.status === 'pending') throw refused('has not signed in yet and cannot be verified')
+    return person
   }
 
   async #setVerified(
-    client: Client & Person<'veterinarian'>,
+    person: ServedPerson & Person<'veterinarian'>,
     verified: boolean,
     action: Action,
   ): Promise<true> {
-    if (await this.#deps.veterinarians.setVerified(client, verified, action)) return true
+    if (await this.#deps.veterinarians.setVerified(person, verified, action)) return true
     throw refused(hasChanged)
   }
 
   async changeAddress(userId: string, address: Address, reason: string | null, by: By): Promise<boolean> {
-    const client = await this.#veterinarian(userId, 'given another address')
-    if (client.status === 'pending')
+    const person = await this.#veterinarian(userId, 'given another address')
+    if (person.status === 'pending')
       throw refused('has not signed in yet and can register with another address')
-    if (client.email_key === address.key && client.email === address.email) return false
-    await this.#deps.veterinarians.changeAddress(client, address, this.#action(by, reason))
+    if (person.email_key === address.key && person.email === address.email) return false
+    await this.#deps.veterinarians.changeAddress(person, address, this.#action(by, reason))
     return true
   }
 
   async close(userId: string, reason: string | null, by: By): Promise<void> {
-    const client = await this.#veterinarian(userId, 'closed')
-    await this.#deps.veterinarians.close(client, by, noteOf(reason))
+    const person = await this.#veterinarian(userId, 'closed')
+    await this.#deps.veterinarians.close(person, by, noteOf(reason))
   }
 
   async export(userId: string): Promise<object> {
-    const client = await this.#open(userId)
+    const person = await this.#open(userId)
     const { veterinarians, students } = this.#deps
-    return isVeterinarian(client) ? veterinarians.export(client) : students.export(client)
+    return isVeterinarian(person) ? veterinarians.export(person) : students.export(person)
   }
 
   /** Finds a person by id, exact address or student number, and returns the id. */
   async idOf(text: string): Promise<string> {
-    const found = await clientsByKey(this.#deps.db, text.trim())
+    const found = await servedByKey(this.#deps.db, text.trim())
     if (found.length === 1) return found[0]!.id
     if (found.length === 0) throw new AppError('not-found', `Nobody has the id, address or number ${text}.`)
     const ids = found.map(({ id, role }) => `${id} (${role})`).join(', ')
@@ -214,35 +214,35 @@ export class Support {
   }
 
   /** The classes that a student attends or a veterinarian teaches, by start. */
-  async #classes(client: Client) {
+  async #classes(person: ServedPerson) {
     const { veterinarians, students } = this.#deps
-    if (isVeterinarian(client)) {
-      if (client.status !== 'active') return []
-      const current = idsOf(await veterinarians.classes(client, 'current'))
-      const taught = await veterinarians.classes(client, 'all')
+    if (isVeterinarian(person)) {
+      if (person.status !== 'active') return []
+      const current = idsOf(await veterinarians.classes(person, 'current'))
+      const taught = await veterinarians.classes(person, 'all')
       return taught.map((one) => classView({ ...one, enrolment: noDates }, current, one.students.length))
     }
-    if (!(await students.isPresent(client))) return []
-    const current = idsOf(await students.classes(client, 'current'))
-    return (await students.classes(client, 'all')).map((one) => classView(one, current, null))
+    if (!(await students.isPresent(person))) return []
+    const current = idsOf(await students.classes(person, 'current'))
+    return (await students.classes(person, 'all')).map((one) => classView(one, current, null))
   }
 
-  async #client(userId: string): Promise<Client> {
-    const client = isId(userId) ? await clientById(this.#deps.db, userId) : undefined
-    if (!client) throw new AppError('not-found', 'Nobody has this id.')
-    return client
+  async #person(userId: string): Promise<ServedPerson> {
+    const person = isId(userId) ? await servedById(this.#deps.db, userId) : undefined
+    if (!person) throw new AppError('not-found', 'Nobody has this id.')
+    return person
   }
 
-  async #open(userId: string): Promise<Client> {
-    const client = await this.#client(userId)
-    if (client.status === 'closed') throw new AppError('not-found', 'This account is closed.')
-    return client
+  async #open(userId: string): Promise<ServedPerson> {
+    const person = await this.#person(userId)
+    if (person.status === 'closed') throw new AppError('not-found', 'This account is closed.')
+    return person
   }
 
-  async #veterinarian(userId: string, done: string): Promise<Client & Person<'veterinarian'>> {
-    const client = await this.#open(userId)
-    if (!isVeterinarian(client)) throw refused(`is a student and cannot be ${done}: the roster decides`)
-    return client
+  async #veterinarian(userId: string, done: string): Promise<ServedPerson & Person<'veterinarian'>> {
+    const person = await this.#open(userId)
+    if (!isVeterinarian(person)) throw refused(`is a student and cannot be ${done}: the roster decides`)
+    return person
   }
 
   #action(by: By, note: string | null): Action {
@@ -250,12 +250,12 @@ export class Support {
   }
 }
 
-const isVeterinarian = (client: Client): client is Client & Person<'veterinarian'> =>
-  client.role === 'veterinarian'
+const isVeterinarian = (person: ServedPerson): person is ServedPerson & Person<'veterinarian'> =>
+  person.role === 'veterinarian'
 
 const hasChanged = 'has changed since you looked; please check again'
 
-const verifiedOf = ({ verified_at, unverified_at }: Client): Verified[] => [
+const verifiedOf = ({ verified_at, unverified_at }: ServedPerson): Verified[] => [
   verified_at === null ? 'false' : 'true',
   ...(unverified_at === null ? [] : (['lost'] as const)),
 ]
@@ -275,8 +275,8 @@ function classView(entry: ClassOfStudent, current: ReadonlySet<string>, students
   }
 }
 
-function mustBe(client: Client, status: Status, done: string): void {
-  if (client.status !== status) throw refused(`is ${client.status} and cannot be ${done}`)
+function mustBe(person: ServedPerson, status: Status, done: string): void {
+  if (person.status !== status) throw refused(`is ${person.status} and cannot be ${done}`)
 }
 
 function refused(why: string): AppError {
@@ -290,29 +290,29 @@ function noteOf(text: string | null): string | null {
   return note === '' ? null : note
 }
 
-function summaryOf(client: Client) {
+function summaryOf(person: ServedPerson) {
   return {
-    userId: client.id,
-    role: client.role,
-    status: client.status,
-    firstname: client.firstname,
-    lastname: client.lastname,
-    email: client.email,
-    studentNumber: client.student_number,
-    year: client.year,
-    verified: client.verified_at !== null,
+    userId: person.id,
+    role: person.role,
+    status: person.status,
+    firstname: person.firstname,
+    lastname: person.lastname,
+    email: person.email,
+    studentNumber: person.student_number,
+    year: person.year,
+    verified: person.verified_at !== null,
     verificationLost:
-      client.unverified_at === null
+      person.unverified_at === null
         ? null
-        : { at: timestamp(client.unverified_at), because: client.unverified_because! },
-    createdAt: timestamp(client.created_at),
-    updatedAt: timestamp(client.updated_at),
+        : { at: timestamp(person.unverified_at), because: person.unverified_because! },
+    createdAt: timestamp(person.created_at),
+    updatedAt: timestamp(person.updated_at),
   }
 }
 
-function detailOf(client: Client) {
+function detailOf(person: ServedPerson) {
   return {
-    ...summaryOf(client),
-    confirmed: client.confirmed_at !== null,
+    ...summaryOf(person),
+    confirmed: person.confirmed_at !== null,
   }
 }
