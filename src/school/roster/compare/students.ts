@@ -167,8 +167,8 @@ export class Students {
   }
 
   #disabledRow({ row, fields }: Found, account: string | undefined) {
-    const { place, id, disabled_id, disabled_digest, disabled_from } = row
-    const known = disabled_id ?? account
+    const { place, id, person_id, disabled_id, disabled_digest, disabled_from } = row
+    const known = person_id ?? disabled_id ?? account
     const digest = digestOf(fields)
     const before = disabled_id === null ? null : JSON.stringify({ from_gen: disabled_from })
     const isSame = Number(digest === disabled_digest)
