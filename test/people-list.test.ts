@@ -66,7 +66,9 @@ for (const engine of engines) {
     })
     after(() => service.stop())
 
-    const page = async (query: Query): Promise<{ people: Found[]; next: string | null }> => {
+    const page = async (
+      query: Query,
+    ): Promise<{ people: Found[]; next: string | null; similar: boolean }> => {
       const path = `/staff/people?${new URLSearchParams(query)}`
       const reply = await service.request(path, { token: staff.access })
       assert.equal(reply.status, 200, reply.text)
@@ -143,6 +145,25 @@ for (const engine of engines) {
         assert.deepEqual(names(await found(query)), expected, JSON.stringify(query))
     })
 
+    test('A misspelt name finds those whose names are similar, and says so', async () => {
+      const similar = async (query: Query) => {
+        const { people, similar: isSimilar } = await page(query)
+        return [names(people), isSimilar]
+      }
+      for (const [query, expected] of [
+        [{ q: 'nadja martens' }, [['Mertens'], true]],
+        [{ q: 'alvares' }, [['Álvarez'], true]],
+        [{ q: 'marhs' }, [['Marsh'], true]],
+        [{ q: 'bakkr', role: 'student' }, [[], false]],
+        [{ q: 'zuze', year: '4' }, [['Zuse'], true]],
+        [{ q: 'zuze', year: '1' }, [[], false]],
+        [{ q: 'zuse' }, [['Zuse'], false]],
+        [{ q: 'xylander' }, [[], false]],
+        [{ q: 'marhs@clinic.example' }, [[], false]],
+      ] as const)
+        assert.deepEqual(await similar(query), expected, JSON.stringify(query))
+    })
+
     test('What it does not take is refused', async () => {
       const { next } = await page({ limit: '1' })
       for (const query of [
@@ -193,10 +214,8 @@ for (const engine of engines) {
         [before.userId, 'inactive', 'Martens'],
       )
       await rosterOf(service).undo()
-      assert.deepEqual(
-        [(await found({ q: 'nadia' }))[0]!.lastname, await found({ q: 'martens' })],
-        ['Mertens', []],
-      )
+      const [undone] = (await found({ q: 'nadia' })) as [Found]
+      assert.deepEqual([undone.lastname, (await page({ q: 'martens' })).similar], ['Mertens', true])
       school = firstSchool()
       await reimport(() => {})
       assert.deepEqual([(await found({ q: 'nadia' }))[0]!.userId], [before.userId])

@@ -19,15 +19,16 @@ export async function findPeople(text: string, options: FindOptions): Promise<vo
   const { status, after } = options
   const limit = numberFrom('--limit', options.limit ?? '50', 1, 1_000)
   await withFeatures(options, async ({ support }) => {
-    const { people, next } = await support.find({
+    const { people, next, similar } = await support.find({
       text,
       limit,
       ...(role && { role }),
       ...(status !== undefined && { status }),
       ...(after !== undefined && { after }),
     })
-    if (options.json) return say(options, { people, next }, '')
+    if (options.json) return say(options, { people, next, similar }, '')
     if (people.length === 0) return say(options, {}, 'Nobody was found.')
+    if (similar) say(options, {}, 'Nobody was found. Similar names:\n')
     const rows = people.map((one) => [
       one.userId,
       one.role,

@@ -44,6 +44,9 @@ export const PersonSummary = Titled('PersonSummary', summaryFields)
 export const PersonPage = Titled('PersonPage', {
   people: Type.Array(PersonSummary),
   next: Nullable(Type.String()),
+  similar: Type.Boolean({
+    description: 'Nobody has these words in name, address or number. The names of these people are similar.',
+  }),
 })
 const PersonProfile = Titled('PersonProfile', {
   ...summaryFields,

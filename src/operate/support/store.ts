@@ -163,6 +163,8 @@ export async function* servedInOrder(
 /** How many people one statement scans, in about ten milliseconds. */
 const scannedAtOnce = 10_000
 const fewMax = 1_000
+/** How many names one statement reads and one turn compares. */
+const namesAtOnce = 2_000
 
 /**
  * The ids of all who may be wanted, if these are few. People are read in the order of the store, which is many times
@@ -199,29 +201,56 @@ async function fewCandidates(
       ? `select t.id from person t where t.id > ${from} and t.id <= ${to} and ${ofPerson.join(' and ')} limit ${max}`
       : `${searched.map(search).join(' union all ')} limit ${max}`
   const ids: string[] = []
-  for (let last = ''; ; ) {
-    const end = await endOfScan(db, last)
-    const some = await db.all<{ id: string }>(sql, [last, end ?? lastId, ...params.slice(2)])
+  const chunks = scanned<{ id: string }>(db, sql, params.slice(2), {
+    atOnce: db.engine === 'sqlite' ? scannedAtOnce : null,
+  })
+  for await (const some of chunks) {
     for (const { id } of some) ids.push(id)
     if (ids.length > fewMax) return undefined
-    if (end === undefined) return ids
-    last = end
-    await setImmediate()
   }
+  return ids
 }
 
-/** Behind every id in any collation. */
-const lastId = 'zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz'
 const searched = [
   { ...veterinarians, number: 'null' },
   ...[students, disabled].map((source) => ({ ...source, number: 't.student_number' })),
 ]
 
-/** PostgreSQL looks through everybody at once. */
-async function endOfScan(db: Db, after: string): Promise<string | undefined> {
-  if (db.engine === 'postgres') return undefined
-  const sql = `select p.id from person p where p.id > $1 order by p.id limit 1 offset ${scannedAtOnce - 1}`
-  return (await db.one<{ id: string }>(sql, [after]))?.id
+export interface Named {
+  readonly id: string
+  /** First and last name, folded. */
+  readonly name: string
+}
+
+/** The names of all who have one, some at a time. */
+export function namesInTurn(db: Db): AsyncGenerator<Named[]> {
+  const named = searched.map(
+    ({ from, where, id }) =>
+      `select ${id} as id, t.firstname_key || ' ' || t.lastname_key as name from ${from}
+       where ${id} > $1 and ${id} <= $2 and ${where}`,
+  )
+  return scanned<Named>(db, named.join(' union all '), [], { atOnce: namesAtOnce })
+}
+
+/** Behind every id in any collation. */
+const lastId = 'zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz'
+
+/** Reads by the ids of people, from $1 to $2, about so many people at once; all at once if that is null. */
+async function* scanned<Row>(
+  db: Db,
+  sql: string,
+  params: readonly Value[],
+  { atOnce }: { readonly atOnce: number | null },
+): AsyncGenerator<Row[]> {
+  for (let after = ''; ; ) {
+    const next = `select p.id from person p where p.id > $1 order by p.id limit 1 offset ${(atOnce ?? 1) - 1}`
+    const end = atOnce === null ? undefined : (await db.one<{ id: string }>(next, [after]))?.id
+    yield await db.all<Row>(sql, [after, end ?? lastId, ...params])
+    if (end === undefined) return
+    after = end
+    // Others get a turn.
+    await setImmediate()
+  }
 }
 
 interface Found extends ServedPerson {

@@ -26,8 +26,17 @@ import { spanOf } from '../../school/student/classes.ts'
 import type { Students } from '../../school/student/student.ts'
 import type { Veterinarians } from '../../school/veterinarian/veterinarian.ts'
 import { markFrom, markText, orderOf, startOf } from './order.ts'
+import { mayBeMisspelt, slipsBetween } from './similar.ts'
 import type { Sort } from './sorts.ts'
-import { type ServedPerson, servedById, servedByKey, servedInOrder, type Verified } from './store.ts'
+import {
+  type Named,
+  namesInTurn,
+  type ServedPerson,
+  servedById,
+  servedByKey,
+  servedInOrder,
+  type Verified,
+} from './store.ts'
 
 export type { SharedFigures } from './overview.ts'
 export { type Sort, sorts } from './sorts.ts'
@@ -59,6 +68,7 @@ export interface Search {
 /** Words after these are ignored. */
 const wordsMax = 10
 const noteMax = 1_000
+const similarMax = 200
 
 export class Support {
   readonly #deps: Deps
@@ -74,7 +84,7 @@ export class Support {
     const sort = order ?? (updatedSince === undefined ? 'name' : 'updated')
     const start = after === undefined ? startOf(orderOf(sort)) : markFrom(sort, after)
     const isImpossible = verified !== undefined && year !== undefined
-    if (isImpossible || (asked !== undefined && asked !== role)) return { people: [], next: null }
+    if (isImpossible || (asked !== undefined && asked !== role)) return pageOf([], null)
     const words = folded(text).split(/\s+/).filter(Boolean).slice(0, wordsMax)
     const isWanted = (person: ServedPerson) =>
       (person.status !== 'closed' || status === 'closed') &&
@@ -86,18 +96,33 @@ export class Support {
     const exact =
       words.length === 1 && order === undefined ? (await servedByKey(db, text.trim())).filter(isWanted) : []
     const found = after === undefined ? exact.slice(0, limit) : []
-    const page = (next: string | null) => ({ people: found.map(summaryOf), next })
     let last = start
     const wanted = { words, role, status, year, verified, since: updatedSince }
     const from = { after: start, atOnce: limit + exact.length + 1 }
     for await (const one of servedInOrder(db, orderOf(sort), wanted, from)) {
       if (!exact.some(({ id }) => id === one.person.id)) {
-        if (found.length >= limit) return page(markText(sort, last))
+        if (found.length >= limit) return pageOf(found, markText(sort, last))
         found.push(one.person)
       }
       last = one.mark
     }
-    return page(null)
+    if (found.length > 0 || after !== undefined || !mayBeMisspelt(words)) return pageOf(found, null)
+    const similar = (await this.#similarTo(words)).filter(isWanted)
+    return { ...pageOf(similar.slice(0, limit), null), similar: similar.length > 0 }
+  }
+
+  /** People whose names are nearly these words, the most similar first. */
+  async #similarTo(words: readonly string[]): Promise<ServedPerson[]> {
+    const { db } = this.#deps
+    const similar: (Named & { readonly slips: number })[] = []
+    for await (const some of namesInTurn(db))
+      for (const one of some) {
+        const slips = slipsBetween(words, one.name)
+        if (slips !== undefined) similar.push({ ...one, slips })
+      }
+    similar.sort((a, b) => a.slips - b.slips || (a.name < b.name ? -1 : 1))
+    const people = await Promise.all(similar.slice(0, similarMax).map(({ id }) => servedById(db, id)))
+    return people.filter((person) => person !== undefined)
   }
 
   async show(userId: string) {
@@ -289,6 +314,12 @@ function noteOf(text: string | null): string | null {
     throw invalidField({ pointer: '#', detail: `a reason or note may have at most ${noteMax} characters` })
   return note === '' ? null : note
 }
+
+const pageOf = (people: readonly ServedPerson[], next: string | null) => ({
+  people: people.map(summaryOf),
+  next,
+  similar: false,
+})
 
 function summaryOf(person: ServedPerson) {
   return {

@@ -9,6 +9,8 @@ interface Pages<T> {
   readonly problem: Problem | null
   readonly busy: boolean
   readonly hasMore: boolean
+  /** Nothing was found, and these are similar. */
+  readonly isSimilar: boolean
   more(): void
   reload(): void
 }
@@ -19,6 +21,7 @@ export function usePages<T>(path: string | null, name: string, waitMs = 0): Page
     path: string | null
     items: readonly T[] | undefined
     next: string | null
+    isSimilar?: boolean
     problem: Problem | null
   }>({ path, items: undefined, next: null, problem: null })
   const [busy, setBusy] = useState(false)
@@ -29,7 +32,11 @@ export function usePages<T>(path: string | null, name: string, waitMs = 0): Page
       const joint = from.includes('?') ? '&' : '?'
       const whole = after === null ? from : `${from}${joint}after=${encodeURIComponent(after)}`
       const reply = await ask<Record<string, unknown>>(whole, signal ? { signal } : {})
-      return { items: reply[name] as readonly T[], next: (reply.next ?? null) as string | null }
+      return {
+        items: reply[name] as readonly T[],
+        next: (reply.next ?? null) as string | null,
+        isSimilar: reply.similar === true,
+      }
     },
     [name],
   )
@@ -55,7 +62,8 @@ export function usePages<T>(path: string | null, name: string, waitMs = 0): Page
     }
   }, [path, read, waitMs, round])
 
-  const current = state.path === path ? state : { items: undefined, next: null, problem: null }
+  const current =
+    state.path === path ? state : { items: undefined, next: null, isSimilar: false, problem: null }
   const more = () => {
     if (path === null || busy) return
     setBusy(true)
@@ -76,6 +84,7 @@ export function usePages<T>(path: string | null, name: string, waitMs = 0): Page
     problem: current.problem,
     busy,
     hasMore: current.next !== null,
+    isSimilar: current.isSimilar === true,
     more,
     reload: () => setRound((before) => before + 1),
   }

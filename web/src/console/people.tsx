@@ -37,7 +37,8 @@ export function PeoplePage({ user }: { user: Staff }) {
   const list = useRef<HTMLDivElement>(null)
   const words = typed.trim()
   const path = pathOf(words, query)
-  const { items, problem, hasMore, busy, more, reload } = usePages<PersonSummary>(path, 'people', typingMs)
+  const pages = usePages<PersonSummary>(path, 'people', typingMs)
+  const { items, problem, hasMore, busy, more, reload } = pages
   const isAddress = looksLikeAddress(words)
   const isFiltered = filters.some((name) => query.has(name))
   listLeft.hash = location.hash
@@ -58,6 +59,11 @@ export function PeoplePage({ user }: { user: Staff }) {
   }
 
   const count = items?.length ?? 0
+  function foundText() {
+    if (count === 0) return isAddress ? text.nobodyWithAddress : text.nobody
+    if (pages.isSimilar) return text.similar
+    return hasMore ? text.foundMore(number(count)) : text.found(count, number(count))
+  }
   return (
     <Page title={text.title} lead={text.lead}>
       {/* biome-ignore lint/a11y/noStaticElementInteractions: arrow keys are a second way through links that Tab reaches */}
@@ -80,14 +86,7 @@ export function PeoplePage({ user }: { user: Staff }) {
         <Filters query={query} onChange={change} />
         {words === '' && !isFiltered && <ToCheckAgain />}
         <p role="status" className="soft">
-          {items &&
-            (count === 0
-              ? isAddress
-                ? text.nobodyWithAddress
-                : text.nobody
-              : hasMore
-                ? text.foundMore(number(count))
-                : text.found(count, number(count)))}
+          {items && foundText()}
         </p>
         {problem && <ProblemNotice problem={problem} onRetry={reload} />}
         <div role="status">

@@ -40,6 +40,7 @@ export const peopleText = {
       failed: (names: string) => `Not signed out: ${names}. They are still selected, so you can try again.`,
     },
     found: (n: number, shown: string) => counted(n, shown, 'person found', 'people found'),
+    similar: 'No matches. These names are similar:',
     foundMore: (shown: string) => `The first ${shown} people; type more to narrow the list`,
     nobody: 'No matches.',
     checkAgain: 'To verify again',

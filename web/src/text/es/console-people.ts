@@ -46,6 +46,7 @@ export const peopleText: PeopleText = {
         `No se pudieron cerrar las sesiones de: ${names}. Siguen seleccionadas: puede intentarlo de nuevo.`,
     },
     found: (n, shown) => counted(n, shown, 'persona encontrada', 'personas encontradas'),
+    similar: 'Sin resultados. Nombres parecidos:',
     foundMore: (shown) => `Las primeras ${shown} personas; escriba más para acotar`,
     nobody: 'Sin resultados.',
     checkAgain: 'Por verificar de nuevo',
