@@ -98,7 +98,8 @@ for (const engine of engines) {
       const languages: [accept: string, language: string, words: RegExp][] = [
         ['fr-CH, en;q=0.5', 'fr', /Authentique/],
         ['es', 'es', /Auténtico/],
-        ['de, *;q=0.1', 'en', /Genuine/],
+        ['de-AT,de;q=0.9', 'de', /Echt/],
+        ['it, *;q=0.1', 'en', /Genuine/],
       ]
       for (const [accept, language, words] of languages) {
         const { text } = await look(card, { 'accept-language': accept })

@@ -65,14 +65,16 @@ describe('A mail', () => {
   })
 
   test('writes its code as the only run of 6 or 8 digits of the plain part, in every language and length', async () => {
-    const email = 'digits@vets.example'
-    await activate(email)
     for (const [i, language] of everyLanguage.entries()) {
+      const email = `digits-${language}@vets.example`
+      await activate(email)
       const { mail } = await send(email, { 'Accept-Language': language, ...network(i + 1) })
       assert.deepEqual(codeRuns(mail.mail.text!), [String(mail.code)])
       assert.match(String(mail.code), /^[1-9]\d{5}$/)
       assert.ok(!mail.mail.subject!.includes(String(mail.code)))
     }
+    const email = 'digits@vets.example'
+    await activate(email)
     for (let i = 0; i < 4; i++) {
       const { sent, mail } = await send(email, network(10))
       const wrong = mail.code === 999_999 ? 999_998 : mail.code! + 1
@@ -98,7 +100,7 @@ describe('A mail', () => {
   for (const language of everyLanguage) {
     const { code, notices } = mailTexts[language]
     test(`is in ${language} when Accept-Language asks for it, with or without a code`, async () => {
-      const headers = { 'Accept-Language': `${language};q=0.8, de` }
+      const headers = { 'Accept-Language': `${language};q=0.8, it` }
       await service.register(`${language}@vets.example`)
       const known = await send(`${language}@vets.example`, headers)
       assert.equal(known.mail.mail.subject, code.subject(known.sent.reference))
@@ -109,6 +111,14 @@ describe('A mail', () => {
       assert.deepEqual(codeRuns(unknown.mail.mail.text!), [])
     })
   }
+
+  test('is in German for a browser set to Austrian German, in both parts', async () => {
+    await service.register('vienna@vets.example')
+    const { mail } = await send('vienna@vets.example', { 'Accept-Language': 'de-AT,de;q=0.9' })
+    assert.match(mail.raw, /^Content-Language: de\r$/m)
+    for (const part of [mail.mail.text, mail.mail.html])
+      assert.match(part!, /Guten Tag,.*hier ist Ihr Code für die Anmeldung bei Chiron:/s)
+  })
 
   test('greets a veterinarian by the first name that its owner confirmed', async () => {
     await confirm(await activate('active@vets.example', { firstname: 'Grace' }))
@@ -251,7 +261,8 @@ test('The language of a mail is the best of Accept-Language that there is', () =
     ['fr', 'fr'],
     ['FR-ca', 'fr'],
     ['es-419, en;q=0.5', 'es'],
-    ['de, fr;q=0.4, es;q=0.6', 'es'],
+    ['it, fr;q=0.4, es;q=0.6', 'es'],
+    ['de-AT,de;q=0.9', 'de'],
     ['en;q=0.1, fr;q=0.9', 'fr'],
     ['fr;q=0, es;q=0.1', 'es'],
     ['fr;q=0', 'en'],
@@ -259,7 +270,7 @@ test('The language of a mail is the best of Accept-Language that there is', () =
     ['fr ; q = 0.2 , es ; q = 0.3', 'es'],
     ['es, fr', 'es'],
     ['*', 'en'],
-    ['de', 'en'],
+    ['it', 'en'],
     [';;;,,,===', 'en'],
     ['constructor, __proto__', 'en'],
     ['\u0000\uffff, fr', 'fr'],

@@ -210,7 +210,8 @@ suite('Requests', () => {
     const languages: [accept: string, language: string, heading: string][] = [
       ['fr-CA, en;q=0.5', 'fr', 'Page introuvable'],
       ['es', 'es', 'Página no encontrada'],
-      ['de', 'en', 'Page not found'],
+      ['de-AT,de;q=0.9', 'de', 'Seite nicht gefunden'],
+      ['it', 'en', 'Page not found'],
     ]
     for (const [wish, language, heading] of languages) {
       const headers = { ...freshNetwork(), accept: browser, 'accept-language': wish }

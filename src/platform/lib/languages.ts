@@ -6,6 +6,7 @@ export const languages = {
   en: { own: 'English', english: 'English' },
   fr: { own: 'Français', english: 'French' },
   es: { own: 'Español', english: 'Spanish' },
+  de: { own: 'Deutsch', english: 'German' },
 } as const
 
 export type Language = keyof typeof languages

@@ -1,0 +1,337 @@
+import type { RosterText } from '../en/console-roster.ts'
+import { counted, some, would } from './console-counted.ts'
+
+const ofStudents = (shown: string | undefined) => `von ${some(shown, 'studierenden Person', 'Studierenden')}`
+
+export const rosterText: RosterText = {
+  roster: {
+    title: 'Liste',
+    lead: 'Studierende, Kurse und Belegungen, aus Ihrem Campussystem oder aus Kurslisten.',
+    drop: 'Datei hierher ziehen oder auswählen',
+    dropHint:
+      'Eine ZIP-Datei aus Ihrem Campussystem oder eine Kursliste als CSV oder Excel. Noch ändert sich nichts: Sie sehen die Änderungen zuerst.',
+    choose: 'Datei auswählen',
+    notTaken:
+      'Wählen Sie eine ZIP-Datei aus Ihrem Campussystem oder eine Kursliste als CSV oder Excel (.xlsx).',
+    tooLarge: 'Die Datei ist größer als 64 MiB.',
+    uploading: (percent) => `Wird hochgeladen, ${percent}`,
+    history: 'Verlauf',
+    noHistory: 'Es wurde noch nichts importiert.',
+    pending: 'Hochgeladen, nicht importiert',
+    expires: (moment) => `aufbewahrt bis ${moment}`,
+    held: 'Zu bestätigen',
+    states: {
+      planning: 'Änderungen werden ermittelt',
+      ready: 'Bereit',
+      refused: 'Kann nicht importiert werden',
+      applying: 'Wird importiert',
+      applied: 'Importiert',
+      failed: 'Fehlgeschlagen',
+    },
+    importUnknown: 'Einen Import mit dieser Nummer gibt es nicht',
+    changesGone:
+      'Die Änderungen sind nicht mehr gespeichert: Verglichen werden nur Listen, die noch wiederhergestellt werden können. Die Zahlen bleiben im Verlauf.',
+    changedNothing: 'Es hat sich nichts geändert.',
+    what: { import: 'Import', correction: 'Korrektur von Hand' },
+    undoOf: (n) => `Rückkehr zu Nummer ${n}`,
+    allowed: 'Bestätigt:',
+    atFirst: 'Anfang: eine leere Liste',
+    current: 'aktuell',
+    numbered: (n) => `Nummer ${n}`,
+    plan: 'Geplante Änderungen',
+    planOf: (file) => `Geplante Änderungen aus ${file}`,
+    planUnknown: 'Diesen Plan gibt es nicht mehr',
+    planUnknownLead: 'Pläne werden einen Tag aufbewahrt. Laden Sie die Datei noch einmal hoch.',
+    toRoster: 'Zurück zur Liste',
+    modes: { bulk: 'vollständig', delta: 'nur Änderungen' },
+    rows: (n, shown) => counted(n, shown, 'Zeile', 'Zeilen'),
+    matched: {
+      number: 'Konten nach Matrikelnummer zugeordnet',
+      address: 'Konten nach Adresse zugeordnet',
+    },
+    skipped: (n, shown) =>
+      counted(n, shown, 'fehlerhafte Zeile übersprungen', 'fehlerhafte Zeilen übersprungen'),
+    skip: 'Diese Zeilen überspringen',
+    skipLead: (n, shown) =>
+      `Nur ${counted(n, shown, 'Zeile ist', 'Zeilen sind')} fehlerhaft. Sie können sie überspringen; ${n === 1 ? 'ihr Datensatz bleibt' : 'ihre Datensätze bleiben'} dann unverändert.`,
+    nothingSo: 'Mit den oben gewählten Einstellungen ändert die Datei nichts.',
+    nothing: 'Diese Datei ändert nichts: Die Liste ist schon auf diesem Stand.',
+    kinds: {
+      student: 'Studierende',
+      class: 'Kurse',
+      enrolment: 'Belegungen',
+      user: 'Personen',
+      role: 'Rollen',
+      course: 'Module',
+      term: 'Semester',
+      org: 'Hochschulen',
+    },
+    kind: 'Art der Daten',
+    inNumbers: 'In Zahlen',
+    before: 'Vorher',
+    after: 'Nachher',
+    operations: {
+      added: 'Neu',
+      changed: 'Geändert',
+      leaving: 'Entfällt',
+      returning: 'Kehrt zurück',
+    },
+    happens: {
+      added: 'neu',
+      changed: 'geändert',
+      leaving: 'entfällt',
+      returning: 'kehrt zurück',
+    },
+    changes: 'Änderungen',
+    find: 'Nach Name, Nummer oder Adresse suchen',
+    foundNothing: 'Dazu gibt es keine Änderungen.',
+    foundChanges: (n, shown) => counted(n, shown, 'Änderung', 'Änderungen'),
+    downloadChanges: 'Alle als CSV herunterladen',
+    groups: {
+      leaving: 'Studierende, die ausscheiden',
+      addresses: 'Studierende mit neuer Adresse',
+      changed: 'Studierende mit anderen Änderungen',
+      returning: 'Studierende, die zurückkehren',
+      added: 'Neue Studierende',
+      class: 'Kurse',
+      enrolment: 'Belegungen',
+      user: 'Personen',
+      role: 'Rollen',
+      course: 'Module',
+      term: 'Semester',
+      org: 'Hochschulen',
+    },
+    newId: 'Nur die ID im Campussystem ist neu.',
+    fields: {
+      firstname: 'Vorname',
+      lastname: 'Nachname',
+      preferredName: 'Rufname',
+      pronouns: 'Pronomen',
+      studentNumber: 'Matrikelnummer',
+      number: 'Nummer',
+      email: 'E-Mail-Adresse',
+      year: 'Studienjahr',
+      school: 'Hochschule',
+      enabled: 'Darf sich anmelden',
+      title: 'Titel',
+      name: 'Name',
+      type: 'Typ',
+      code: 'Kürzel',
+      kind: 'Art',
+      location: 'Ort',
+      periods: 'Stunden',
+      meetings: 'Zeiten',
+      subjects: 'Fächer',
+      role: 'Rolle',
+      primary: 'Leitung',
+      startDate: 'Erster Tag',
+      endDate: 'Letzter Tag',
+      courseId: 'Modul',
+      classId: 'Kurs',
+      schoolId: 'Hochschule',
+      orgId: 'Hochschule',
+      orgIds: 'Hochschulen',
+      userId: 'Person',
+      parentId: 'Teil von',
+      termIds: 'Semester',
+    },
+    isTrue: 'ja',
+    isFalse: 'nein',
+    fieldBefore: 'vorher',
+    fieldAfter: 'nachher',
+    absent: 'keine Angabe',
+    holds: 'Bitte prüfen Sie zuerst',
+    holdsLead:
+      'Diese Datei ändert mehr als üblich. Bestätigen Sie jeden Punkt oder berichtigen Sie die Datei.',
+    undoHoldsLead: 'Die Rückkehr ändert mehr als üblich. Bestätigen Sie jeden Punkt.',
+    hold: {
+      leavers: 'Viele Studierende würden ausscheiden. Stimmt das?',
+      changes: 'Die Daten der meisten Studierenden würden sich ändern. Stimmt das?',
+      teachers: 'Viele Lehrende würden ausscheiden. Stimmt das?',
+      terms: 'Viele Studierende würden ihre Kurse verlieren. Stimmt das?',
+      classes: 'Viele Kurse würden entfallen. Stimmt das?',
+      enrolments: 'Viele Studierende würden ihre Kurse verlassen. Stimmt das?',
+      numbers: 'Viele Matrikelnummern würden sich ändern. Stimmt das?',
+      addresses: 'Viele E-Mail-Adressen würden sich ändern. Stimmt das?',
+      identities: 'Die meisten Studierenden haben neue IDs, als wären sie alle neu. Stimmt das?',
+      mode: 'In der Datei steht nicht, ob sie vollständig ist. Ist es so richtig, wie unten angezeigt?',
+      stale: 'Die Datei ist älter als die Liste oder wurde schon importiert. Trotzdem importieren?',
+    },
+    otherHold: 'Stimmt das?',
+    holdNames: {
+      leavers: 'viele scheiden aus',
+      changes: 'viele Änderungen',
+      teachers: 'viele Lehrende scheiden aus',
+      terms: 'Kurse enden',
+      classes: 'Kurse entfallen',
+      enrolments: 'Belegungen entfallen',
+      numbers: 'viele Nummern ändern sich',
+      addresses: 'viele Adressen ändern sich',
+      identities: 'neue IDs',
+      mode: 'vollständig oder nicht',
+      stale: 'eine alte Datei',
+    },
+    reasons: {
+      leavers: (n) => `${n.leaving} ${ofStudents(n.before)} ${would(n.leaving)} ausscheiden.`,
+      teachers: (n) =>
+        `${n.vanishing} von ${some(n.before, 'Lehrperson', 'Lehrenden')} ${would(n.vanishing)} ausscheiden.`,
+      terms: (n) =>
+        n.classesEnding
+          ? `${n.classesEnding} von ${some(n.before, 'laufenden Kurs', 'laufenden Kursen')} ${would(n.classesEnding)} nach den neuen Zeiträumen nicht mehr laufen.`
+          : n.enrolmentsEnding
+            ? `${n.enrolmentsEnding} von ${some(n.before, 'laufenden Belegung', 'laufenden Belegungen')} ${would(n.enrolmentsEnding)} nach den neuen Zeiträumen nicht mehr laufen.`
+            : n.classesOver
+              ? `${n.classesOver} von ${some(n.before, 'künftigen Kurs', 'künftigen Kursen')} ${n.classesOver === '1' ? 'wäre' : 'wären'} nach den neuen Zeiträumen schon vorbei.`
+              : n.enrolmentsOver
+                ? `${n.enrolmentsOver} von ${some(n.before, 'künftigen Belegung', 'künftigen Belegungen')} ${n.enrolmentsOver === '1' ? 'wäre' : 'wären'} nach den neuen Zeiträumen schon vorbei.`
+                : `${n.emptied} ${ofStudents(n.before)} ${n.emptied === '1' ? 'hätte' : 'hätten'} keinen laufenden Kurs mehr.`,
+      classes: (n) =>
+        `${n.leaving} von ${some(n.before, 'Kurs, der nicht beendet ist,', 'Kursen, die nicht beendet sind,')} ${would(n.leaving)} entfallen.`,
+      enrolments: (n) =>
+        `${n.leaving} von ${some(n.before, 'Belegung', 'Belegungen')} in Kursen, die nicht beendet sind, ${would(n.leaving)} entfallen.`,
+      numbers: (n) => `Bei ${n.changed} ${ofStudents(n.before)} würde sich die Matrikelnummer ändern.`,
+      addresses: (n) =>
+        `Bei ${n.changed} ${ofStudents(n.before)} würde sich die Adresse ändern, verbunden mit einer Abmeldung.`,
+      mode: (n) =>
+        `Als vollständige Liste gelesen, ${would(n.leavingAsBulk)} ${some(n.leavingAsBulk, 'Person', 'Studierende')} ausscheiden; als Änderungen gelesen, ${n.leavingAsDelta}.`,
+      identities: (n) =>
+        `${n.added} ${ofStudents(n.after)} ${n.added === '1' ? 'hat eine neue ID und bekäme' : 'haben eine neue ID und bekämen'} ein neues Konto. Bei Zuordnung nach Matrikelnummer ${n.byNumber === '1' ? 'bliebe' : 'blieben'} ${some(n.byNumber, 'Konto', 'Konten')} erhalten, nach Adresse ${n.byAddress}.`,
+      stale: (n) => `Diese Datei wurde schon als Nummer ${n.generation} importiert, und danach kamen andere.`,
+    },
+    yes: 'Ja, das stimmt',
+    yeses: {
+      identities: 'Ja, neue Konten anlegen',
+      mode: 'Ja, wie unten angezeigt importieren',
+      stale: 'Ja, trotzdem importieren',
+    },
+    readAs: {
+      bulk: 'Vollständig: Wer fehlt, scheidet aus',
+      delta: 'Nur Änderungen: Alle anderen bleiben',
+      number: 'Konten nach Matrikelnummer zuordnen',
+      address: 'Konten nach Adresse zuordnen',
+      chooseAgain: 'Um die Datei anders zu lesen, wählen Sie sie auf der Seite der Liste noch einmal aus.',
+    },
+    findings: 'Meldungen zur Datei',
+    refused:
+      'Diese Datei kann nicht importiert werden. Beheben Sie die Fehler in Ihrem Campussystem und exportieren Sie sie neu.',
+    errors: (_n, shown) => `${shown} Fehler.`,
+    warnings: (n, shown) => `${counted(n, shown, 'Warnung', 'Warnungen')}; der Import ist trotzdem möglich.`,
+    error: 'Fehler',
+    warning: 'Warnung',
+    at: (file, line) => `${file}, Zeile ${line}`,
+    download: 'Alle Meldungen herunterladen',
+    apply: 'Jetzt importieren',
+    applyAgain: 'Noch einmal versuchen',
+    applyFirst: 'Bestätigen Sie zuerst jeden Punkt oben.',
+    applyTitle: 'Diese Liste importieren?',
+    applyEffects: [
+      'Alle Änderungen werden im selben Moment sichtbar. Studierende können währenddessen weiterarbeiten.',
+      'Studierende, die ausscheiden, werden abgemeldet.',
+    ],
+    applyUndo: 'Sie können das im Verlauf vollständig rückgängig machen.',
+    discard: 'Plan verwerfen',
+    cancel: 'Abbrechen',
+    planning:
+      'Die Änderungen werden ermittelt. Sie können diese Seite verlassen und finden den Plan auf der Seite der Liste.',
+    rowsRead: (n, shown) => counted(n, shown, 'Zeile gelesen', 'Zeilen gelesen'),
+    preparing: 'Die Datei wird noch einmal gelesen.',
+    applying: 'Der Import läuft. Sie können diese Seite verlassen; er läuft weiter.',
+    applied: 'Die Liste wurde importiert.',
+    failures: {
+      'moved-on':
+        'Inzwischen wurde eine andere Liste importiert. Laden Sie die Datei noch einmal hoch, um zu sehen, was sie jetzt ändern würde.',
+      busy: 'Ein anderer Import läuft, deshalb hat sich nichts geändert. Versuchen Sie es danach noch einmal.',
+      held: 'Etwas Neues muss bestätigt werden. Es hat sich nichts geändert. Laden Sie die Datei noch einmal hoch.',
+      refused:
+        'Die Datei kann nicht mehr importiert werden. Es hat sich nichts geändert. Laden Sie sie noch einmal hoch.',
+      stopped:
+        'Der Dienst wurde während des Imports beendet, und es hat sich nichts geändert. Versuchen Sie es noch einmal.',
+      error:
+        'Der Import ist fehlgeschlagen, und es hat sich nichts geändert. Versuchen Sie es noch einmal. Wenn er wieder fehlschlägt, wenden Sie sich an die Stelle, die den Dienst betreibt.',
+    },
+    planFailures: {
+      'moved-on':
+        'Die Liste hat sich geändert, während der Plan erstellt wurde. Laden Sie die Datei noch einmal hoch.',
+      busy: 'Ein anderer Import läuft. Laden Sie die Datei noch einmal hoch, wenn er fertig ist.',
+      held: 'Der Plan konnte nicht erstellt werden. Laden Sie die Datei noch einmal hoch.',
+      refused: 'Die Datei kann nicht importiert werden.',
+      stopped: 'Der Dienst wurde beendet, bevor der Plan erstellt war. Laden Sie die Datei noch einmal hoch.',
+      error:
+        'Der Plan konnte nicht erstellt werden. Laden Sie die Datei noch einmal hoch. Wenn es wieder fehlschlägt, wenden Sie sich an die Stelle, die den Dienst betreibt.',
+    },
+    refusedList:
+      'Diese Kursliste kann noch nicht importiert werden. Berichtigen Sie die Datei oder geben Sie unten an, was ihre Spalten bedeuten: Für jede Option, die in den Meldungen steht (--map, --term, --dates), gibt es ein Feld.',
+    list: {
+      kinds: {
+        'class list': 'Kursliste',
+        'Canvas export': 'Canvas-Export',
+        'School Data Sync files': 'Dateien für School Data Sync',
+      },
+      title: 'So wurden die Spalten gelesen',
+      lead: 'Bitte vergleichen Sie die ersten Zeilen mit Ihrer Liste. Wer nicht auf der Liste steht, scheidet aus.',
+      meaning: 'Bedeutung',
+      column: 'Spalte',
+      row: (n) => `Zeile ${n}`,
+      unused: 'Nicht verwendet:',
+      correct: 'Spalten berichtigen',
+      chooseAgain:
+        'Um die Spalten zu berichtigen, wählen Sie die Datei auf der Seite der Liste noch einmal aus.',
+      none: '(keine)',
+      terms: 'Erster und letzter Tag der Semester',
+      termsHint:
+        'Nur wenn die Liste keine Datumsangaben enthält. Eine Zeile pro Semester, etwa Herbst 2026=2026-08-17..2026-12-18; ohne Namen gilt sie für Kurse ohne Semester.',
+      dates: 'Datumsangaben wie 03/09/2026',
+      datesGuessed: 'aus der Liste erschlossen',
+      orders: { 'day-first': 'Tag zuerst', 'month-first': 'Monat zuerst' },
+      again: 'Liste neu lesen',
+      fields: {
+        name: 'Vollständiger Name',
+        firstName: 'Vorname',
+        lastName: 'Nachname',
+        secondLastName: 'Zweiter Nachname',
+        number: 'Matrikelnummer',
+        email: 'E-Mail-Adresse',
+        year: 'Studienjahr',
+        school: 'Hochschule oder Standort',
+        class: 'Kurs',
+        code: 'Kürzel des Kurses',
+        group: 'Gruppe im Kurs',
+        kind: 'Art des Kurses',
+        teacher: 'Lehrperson',
+        teacherFirstName: 'Vorname der Lehrperson',
+        teacherLastName: 'Nachname der Lehrperson',
+        teacherEmail: 'E-Mail-Adresse der Lehrperson',
+        term: 'Semester',
+        start: 'Erster Tag',
+        end: 'Letzter Tag',
+        room: 'Raum',
+        meets: 'Zeiten',
+        day: 'Wochentag',
+        startTime: 'Beginn',
+        endTime: 'Ende',
+      },
+    },
+    undo: 'Hierhin zurückkehren\u00a0…',
+    undoTitle: (n) => `Zu Nummer ${n} zurückkehren?`,
+    undoToNothing: 'Zu einer leeren Liste zurückkehren?',
+    undoes: (n, list) =>
+      n === 1
+        ? `Damit wird Nummer ${list} rückgängig gemacht.`
+        : `Damit werden die Nummern ${list} rückgängig gemacht.`,
+    undoStudents: (leaving, returning, changed) =>
+      `Studierende, die ausscheiden: ${leaving}; die zurückkehren: ${returning}; die sich ändern: ${changed}.`,
+    undoMovedOn:
+      'Die Liste hat sich inzwischen geändert. Laden Sie diese Seite neu, um zu sehen, was die Rückkehr jetzt ändern würde.',
+    noWayBack: 'Hierhin können Sie nicht zurückkehren',
+    noWayBackLead:
+      'Es ist die aktuelle Liste, sie ist nicht mehr gespeichert, oder die aktuelle Liste baut nicht auf ihr auf.',
+    undoEffects: [
+      'Die Liste wird genau so, wie sie damals war.',
+      'Studierende, die damals nicht auf der Liste standen, werden abgemeldet; wer auf der Liste stand, kann sich wieder anmelden.',
+    ],
+    undoUndo:
+      'Bis zum nächsten Import oder zur nächsten Korrektur können Sie auf demselben Weg zur aktuellen Liste zurückkehren.',
+    undoSubmit: 'Zurückkehren',
+    undone: 'Die Liste wurde wiederhergestellt.',
+  },
+}

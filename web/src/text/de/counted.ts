@@ -1,0 +1,1 @@
+export const counted = (n: number, one: string, more: string) => `${n} ${n === 1 ? one : more}`
