@@ -4,7 +4,7 @@
  */
 import { getHeapStatistics } from 'node:v8'
 import { minute } from '../../platform/lib/clock.ts'
-import { aboutFile, FatalFinding, type FindingCode } from './findings.ts'
+import { type FatalFinding, type FindingCode, fatal } from './findings.ts'
 
 const mebibyte = 1024 * 1024
 
@@ -102,11 +102,11 @@ export class Meter {
 
   /** The working file has reached its bound. */
   tooMuchWork(): FatalFinding {
-    return new FatalFinding(aboutFile('error', 'too-much-memory', this.#name, tooMuchWork))
+    return fatal('too-much-memory', this.#name, tooMuchWork)
   }
 
   #refuse(code: FindingCode, message: string): never {
-    throw new FatalFinding(aboutFile('error', code, this.#name, message))
+    throw fatal(code, this.#name, message)
   }
 }
 

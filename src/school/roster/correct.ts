@@ -6,16 +6,8 @@
 import { UsageError } from '../../errors.ts'
 import { stagedEvent } from '../../messages/events/events.ts'
 import type { Db } from '../../platform/db/db.ts'
-import type { By } from '../../platform/lib/by.ts'
 import { newId } from '../../platform/lib/random.ts'
-import {
-  correctionWrites,
-  type Lease,
-  newGeneration,
-  publishGeneration,
-  versionWrites,
-  type Writing,
-} from './apply/apply.ts'
+import { asGeneration, correctionWrites, versionWrites, type Writer, type Writing } from './apply/apply.ts'
 import { type Corrected, corrected, digestOf, fullName } from './compare/compare.ts'
 import type { UserData } from './records.ts'
 import { type RowWrite, writeRow } from './rows.ts'
@@ -79,20 +71,14 @@ async function standingOf(db: Db, content: number, personId: string): Promise<St
   return { student, fields: corrected(all, { ...uncorrected, email }), row }
 }
 
-export interface CorrectDeps {
-  readonly db: Db
-  readonly lease: Lease
-  readonly seen: Seen
-  readonly now: number
-  readonly by: By
-}
-
 /** `wanted` null removes the correction. Returns the new generation, or null if there is nothing to change. */
 export async function writeCorrection(
   personId: string,
   wanted: Partial<Corrected> | null,
-  { db, lease, seen, now, by }: CorrectDeps,
-): Promise<number | null | 'moved-on'> {
+  seen: Seen,
+  writer: Writer,
+): Promise<number | null> {
+  const { db, lease } = writer
   const standing = await standingOf(db, seen.content, personId)
   if (!standing)
     throw new UsageError('no student on the roster matches; only students on the roster can be corrected')
@@ -103,24 +89,18 @@ export async function writeCorrection(
   await mustBeFree(db, seen.content, fields, personId)
   const isSame = JSON.stringify(left) === JSON.stringify(row ? withoutSame(row, inFile) : null)
   if (isSame && fields.email === student.email) return null
-  const about = {
-    kind: 'correction',
-    file_name: '',
-    sha256: '',
-    version: '',
-    rows: 0,
-    newest_row_at: null,
-    summary: JSON.stringify({ userId: personId, removed: left === null }),
-    started_at: now,
-    actor: by.actor,
-    allowed: '',
-  } as const
-  const generation = await newGeneration(lease, seen, about, null)
-  if (generation === null) return 'moved-on'
-  const writes = writesOf(standing, fields, left, { generation, now, by })
-  await lease.write([...writes].map((write) => writeRow(write, generation)))
-  const publication = { generation, content: generation, redo: null, seen }
-  return (await publishGeneration(lease, publication, now, by)) ? generation : 'moved-on'
+  return asGeneration(writer, {
+    about: {
+      ...{ kind: 'correction', file_name: '', sha256: '', version: '', rows: 0, allowed: '' },
+      summary: JSON.stringify({ userId: personId, removed: left === null }),
+      newest_row_at: null,
+    },
+    seen,
+    async write(writing) {
+      const writes = writesOf(standing, fields, left, writing)
+      await lease.write([...writes].map((write) => writeRow(write, writing.generation)))
+    },
+  })
 }
 
 function* writesOf(

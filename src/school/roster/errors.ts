@@ -20,3 +20,6 @@ export class RosterError extends UsageError {
     this.failure = failure
   }
 }
+
+export const movedOn = () =>
+  new RosterError('moved-on', 'the roster has changed since the plan was made; review a new plan')

@@ -208,8 +208,11 @@ export class FindingLog {
 
 function tooManyErrors(file: string): FatalFinding {
   const message = `There are more than ${findingsMax.toLocaleString('en')} errors, so the rest was not checked: fix those listed, then check again.`
-  return new FatalFinding(aboutFile('error', 'too-many-errors', file, message))
+  return fatal('too-many-errors', file, message)
 }
+
+export const fatal = (code: FindingCode, file: string, message: string, line: number | null = null) =>
+  new FatalFinding({ ...aboutFile('error', code, file, message), line })
 
 export function aboutFile(
   severity: Finding['severity'],

@@ -9,20 +9,12 @@ import type { By } from '../../platform/lib/by.ts'
 import type { Clock } from '../../platform/lib/clock.ts'
 import type { Secrets } from '../../platform/lib/secret.ts'
 import { dayIn } from '../student/classes.ts'
-import {
-  applyPlan,
-  type Lease,
-  newGeneration,
-  pause,
-  publishGeneration,
-  whileLeased,
-  writeInBatches,
-} from './apply/apply.ts'
+import { asGeneration, type Writer, whileLeased, writeInBatches, writePlan } from './apply/apply.ts'
 import { type Bounds, usualBounds } from './bounds.ts'
 import type { Hold } from './checks/checks.ts'
 import { type Corrected, groupOf, type PastChange, pastChanges } from './compare/compare.ts'
 import { type Correction, correctionsOf, writeCorrection } from './correct.ts'
-import { RosterError } from './errors.ts'
+import { movedOn, RosterError } from './errors.ts'
 import { isEmpty, isRefused, type Plan, Planner, type PlanOptions, type Progress } from './plan.ts'
 import { isAsSeen } from './rules.ts'
 import { clearLeftovers } from './store/clear.ts'
@@ -56,7 +48,6 @@ export { type HoldCode, holdCodes, matchKeys, openHolds } from './words.ts'
 
 // SQLite writes many of the same pages again with every batch.
 const rowsPerBatch = { sqlite: 10_000, postgres: 2_000 } as const
-const pauseMs = 5
 const recordKinds = planKinds.filter((kind) => kind !== 'student')
 
 export interface RosterOptions {
@@ -109,38 +100,20 @@ export class Roster {
       await this.#db.tx([rosterChecked(this.#clock.now())])
       return null
     }
-    return this.#alone(plan, async (lease) => {
-      const now = this.#clock.now()
-      const { name, sha256, version, rows, newestRowAt } = plan.file
-      const generation = await newGeneration(
-        lease,
-        plan,
-        {
-          kind: 'import',
-          file_name: name,
-          sha256,
-          version,
-          rows,
+    const { name, sha256, version, rows, newestRowAt } = plan.file
+    return this.#alone(plan, by, (writer) =>
+      asGeneration(writer, {
+        about: {
+          ...{ kind: 'import', file_name: name, sha256, version, rows },
           summary: JSON.stringify(plan.counts),
-          started_at: now,
-          actor: by.actor,
           allowed: allowedIn(plan.holds),
           newest_row_at: newestRowAt,
         },
-        null,
-      )
-      if (generation === null) throw movedOn()
-      const published = await applyPlan(plan, generation, now, {
-        db: this.#db,
-        clock: this.#clock,
-        lease,
-        writesPerBatch: this.#batch,
-        by,
-        onBatch: (written, total) => onProgress('writing', written, total),
-      })
-      if (!published) throw movedOn()
-      return generation
-    })
+        seen: plan,
+        write: (writing) =>
+          writePlan(plan, writing, writer, (written, total) => onProgress('writing', written, total)),
+      }),
+    )
   }
 
   history(): Promise<HistoryRow[]> {
@@ -182,37 +155,19 @@ export class Roster {
   async undo(plan: UndoPlan, { allow, by }: { allow: readonly HoldCode[]; by: By }): Promise<number> {
     checkHolds(plan.holds, allow, 'the undo')
     const redo = await redoAfter(this.#db, plan)
-    const change = async (lease: Lease) => {
-      const now = this.#clock.now()
-      const { file_name, sha256, version, rows } = plan.undone[0]!
-      const undo = await newGeneration(
-        lease,
-        plan.seen,
-        {
-          kind: 'undo',
-          file_name,
-          sha256,
-          version,
-          rows,
+    const { file_name, sha256, version, rows } = plan.undone[0]!
+    const change = (writer: Writer) =>
+      asGeneration(writer, {
+        about: {
+          ...{ kind: 'undo', file_name, sha256, version, rows },
           summary: JSON.stringify(plan.counts),
-          started_at: now,
-          actor: by.actor,
           allowed: allowedIn(plan.holds),
           newest_row_at: null,
         },
-        plan.content,
-      )
-      if (undo === null) throw movedOn()
-      await writeInBatches(undoWrites(plan, undo, now, by), undo, {
-        db: this.#db,
-        lease,
-        writesPerBatch: this.#batch,
+        ...{ seen: plan.seen, content: plan.content, redo },
+        write: (writing) => writeInBatches(undoWrites(plan, writing), writing.generation, writer),
       })
-      const publication = { generation: undo, content: plan.content, redo, seen: plan.seen }
-      if (!(await publishGeneration(lease, publication, this.#clock.now(), by))) throw movedOn()
-      return undo
-    }
-    return this.#alone(plan.seen, change, { keepsRedo: true })
+    return this.#alone(plan.seen, by, change, { keepsRedo: true })
   }
 
   /** Corrects a student until the file agrees. Returns null if there is nothing to change. */
@@ -231,24 +186,25 @@ export class Roster {
 
   async #correct(personId: string, wanted: Partial<Corrected> | null, by: By): Promise<number | null> {
     const seen = await rosterState(this.#db)
-    return this.#alone(seen, async (lease) => {
-      const deps = { db: this.#db, lease, seen, now: this.#clock.now(), by }
-      const generation = await writeCorrection(personId, wanted, deps)
-      if (generation === 'moved-on') throw movedOn()
-      return generation
-    })
+    return this.#alone(seen, by, (writer) => writeCorrection(personId, wanted, seen, writer))
   }
 
   /**
    * Takes the lease, and fails if the roster is no longer the one that the plan was made against. Clears away what a
    * killed process has left and, unless `keepsRedo`, what the last undo left.
    */
-  async #alone<T>(seen: Seen, work: (lease: Lease) => Promise<T>, { keepsRedo = false } = {}): Promise<T> {
-    return whileLeased(this.#db, this.#clock, async (lease) => {
-      if (!isAsSeen(await rosterState(this.#db), seen)) throw movedOn()
+  #alone<T>(
+    seen: Seen,
+    by: By,
+    work: (writer: Writer) => Promise<T>,
+    { keepsRedo = false } = {},
+  ): Promise<T> {
+    const [db, clock, writesPerBatch] = [this.#db, this.#clock, this.#batch]
+    return whileLeased(db, clock, async (lease) => {
+      if (!isAsSeen(await rosterState(db), seen)) throw movedOn()
       if (!keepsRedo) await lease.write([forgetRedo()])
-      await clearLeftovers(this.#db, lease, this.#batch, () => pause(pauseMs))
-      return work(lease)
+      await clearLeftovers(db, lease, writesPerBatch)
+      return work({ db, clock, lease, by, writesPerBatch })
     })
   }
 }
@@ -260,7 +216,3 @@ function checkHolds(holds: readonly Hold[], allow: readonly HoldCode[], what: st
 }
 
 const allowedIn = (holds: readonly Hold[]) => openHolds(holds, []).join(',')
-
-function movedOn(): RosterError {
-  return new RosterError('moved-on', 'the roster has changed since the plan was made; review a new plan')
-}

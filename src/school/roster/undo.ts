@@ -2,9 +2,9 @@
 import { UsageError } from '../../errors.ts'
 import { type EventType, stagedEvent } from '../../messages/events/events.ts'
 import type { Db } from '../../platform/db/db.ts'
-import type { By } from '../../platform/lib/by.ts'
 import { folded } from '../../platform/lib/folded.ts'
 import { newId } from '../../platform/lib/random.ts'
+import type { Writing } from './apply/apply.ts'
 import type { Hold } from './checks/checks.ts'
 import { type Change, studentChange } from './compare/compare.ts'
 import type { Planner } from './plan.ts'
@@ -145,20 +145,20 @@ function operationOf({ before, after }: StudentDifference): 'leaving' | 'returni
 }
 
 /** The events of an undo, and whose sessions end. */
-export function* undoWrites(plan: UndoPlan, undo: number, now: number, by: By): Generator<RowWrite> {
+export function* undoWrites(plan: UndoPlan, { generation, now, by }: Writing): Generator<RowWrite> {
   const undone = plan.undone[0]!.id
-  const about = { at: now, generation: undo }
+  const about = { at: now, generation }
   const event = (type: EventType, personId: string): RowWrite => ({
     table: 'event',
     row: stagedEvent(type, by, { ...about, id: newId(), personId }),
   })
-  const data = { generation: undo, undone }
+  const data = { generation, undone }
   yield { table: 'event', row: stagedEvent('roster.undone', by, { ...about, id: newId(), data }) }
   for (const { before, after } of plan.differences()) {
     if (before === null) yield event('student.reactivated', after!.person_id)
     else yield event(after === null ? 'student.deactivated' : 'student.updated', before.person_id)
     yield { changes: 'person', row: [(before ?? after)!.person_id, now] }
     if (before && (after === null || before.email_key !== after.email_key))
-      yield { table: 'roster_departure', row: [undo, before.person_id] }
+      yield { table: 'roster_departure', row: [generation, before.person_id] }
   }
 }

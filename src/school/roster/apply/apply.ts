@@ -4,6 +4,7 @@
  * and the next import or undo clears the leftovers.
  */
 
+import { setTimeout as pause } from 'node:timers/promises'
 import { endSessions } from '../../../identity/session/session.ts'
 import { type EventType, stagedEvent } from '../../../messages/events/events.ts'
 import type { Db, Statement, Value } from '../../../platform/db/db.ts'
@@ -12,84 +13,89 @@ import type { Clock } from '../../../platform/lib/clock.ts'
 import { newId } from '../../../platform/lib/random.ts'
 import { endFeedsOfMoved } from '../../student/student.ts'
 import { digestOfText, type NextStudent } from '../compare/compare.ts'
+import { movedOn } from '../errors.ts'
 import type { Plan } from '../plan.ts'
 import { batchWriter, type NewVersion, newCorrection, newVersion, type RowWrite } from '../rows.ts'
 import { canPublish, isAsSeen } from '../rules.ts'
 import type { CorrectionRow } from '../store/corrections.ts'
-import { addGeneration, type NewGeneration, type Publication, publish } from '../store/generations.ts'
+import { addGeneration, type NewGeneration, publish } from '../store/generations.ts'
 import type { Seen } from '../store/state.ts'
 import type { StudentVersion } from '../store/students.ts'
 import { columnsOf } from '../workbench/workbench.ts'
-import { type Lease, pause } from './lease.ts'
+import type { Lease } from './lease.ts'
 
-export { type Lease, pause, whileLeased } from './lease.ts'
+export { whileLeased } from './lease.ts'
 
 const pauseMsMin = 3
 const pauseShare = 0.2
 /** Of the current roster. */
 const muchShare = 0.1
 
-export interface ApplyDeps {
+export interface Writer {
   readonly db: Db
   readonly clock: Clock
   readonly lease: Lease
-  readonly writesPerBatch: number
   readonly by: By
-  onBatch(written: number, total: number): void
+  readonly writesPerBatch: number
 }
 
-/** Returns false if the roster changed in the meantime. */
-export async function applyPlan(
-  plan: Plan,
-  generation: number,
-  now: number,
-  deps: ApplyDeps,
-): Promise<boolean> {
-  const total = totalOf(plan)
-  await writeInBatches(writesOf(plan, { generation, now, by: deps.by }), generation, deps, (written) =>
-    deps.onBatch(Math.min(written, total), total),
-  )
-  deps.onBatch(total, total)
-  // With the statistics of an empty table, reading a class list takes a hundred times as long.
-  if (changesMuch(plan)) await deps.db.analyze(['person', 'student', 'roster_record', 'roster_enrolment'])
-  const publication = { generation, content: generation, redo: null, seen: plan }
-  return publishGeneration(deps.lease, publication, deps.clock.now(), deps.by)
+/** Which generation is written, when and by whom. */
+export interface Writing {
+  readonly generation: number
+  readonly now: number
+  readonly by: By
 }
 
-/**
- * Returns the generation's number, or null if the roster has changed since `seen`. Without `content`, its own rows will be
- * visible.
- */
-export function newGeneration(
-  lease: Lease,
-  seen: Seen,
-  about: Omit<NewGeneration, 'id' | 'content'>,
-  content: number | null,
-): Promise<number | null> {
-  return lease.decide((state) => {
+interface Change {
+  readonly about: Omit<NewGeneration, 'id' | 'content' | 'started_at' | 'actor'>
+  /** The roster that it was planned against. */
+  readonly seen: Seen
+  /** The generation that is visible afterwards, if it is not the new one. */
+  readonly content?: number
+  readonly redo?: number | null
+  write(writing: Writing): Promise<void>
+}
+
+/** Writes a generation and publishes it. Returns its number; fails if the roster has changed since it was `seen`. */
+export async function asGeneration({ clock, lease, by }: Writer, change: Change): Promise<number> {
+  const { about, seen, redo = null } = change
+  const now = clock.now()
+  const generation = await lease.decide((state) => {
     if (!isAsSeen(state, seen)) return { result: null }
     const id = state.last_generation + 1
-    return { writes: addGeneration({ ...about, id, content: content ?? id }, seen.content), result: id }
+    const row = { ...about, id, content: change.content ?? id, started_at: now, actor: by.actor }
+    return { writes: addGeneration(row, seen.content), result: id }
   })
-}
-
-/** Returns false if the roster has changed since `seen`. */
-export function publishGeneration(
-  lease: Lease,
-  { seen, ...publication }: Publication & { readonly seen: Seen },
-  now: number,
-  by: By,
-): Promise<boolean> {
-  const { generation, content } = publication
-  return lease.decide((state) => {
+  if (generation === null) throw movedOn()
+  await change.write({ generation, now, by })
+  const { content = generation } = change
+  const publishedAt = clock.now()
+  const isPublished = await lease.decide((state) => {
     if (!canPublish(state, seen, content)) return { result: false }
     const writes = [
-      ...publish(publication, now),
-      ...endSessions({ departedIn: generation }, 'account', now, by),
+      ...publish({ generation, content, redo }, publishedAt),
+      ...endSessions({ departedIn: generation }, 'account', publishedAt, by),
       endFeedsOfMoved(generation),
     ]
     return { writes, result: true }
   })
+  if (!isPublished) throw movedOn()
+  return generation
+}
+
+export async function writePlan(
+  plan: Plan,
+  writing: Writing,
+  writer: Writer,
+  onBatch: (written: number, total: number) => void,
+): Promise<void> {
+  const total = totalOf(plan)
+  await writeInBatches(writesOf(plan, writing), writing.generation, writer, (written) =>
+    onBatch(Math.min(written, total), total),
+  )
+  onBatch(total, total)
+  // With the statistics of an empty table, reading a class list takes a hundred times as long.
+  if (changesMuch(plan)) await writer.db.analyze(['person', 'student', 'roster_record', 'roster_enrolment'])
 }
 
 function changesMuch(plan: Plan): boolean {
@@ -108,7 +114,7 @@ function totalOf({ counts }: Plan): number {
 export async function writeInBatches(
   writes: Iterator<RowWrite>,
   generation: number,
-  { db, lease, writesPerBatch }: Pick<ApplyDeps, 'db' | 'lease' | 'writesPerBatch'>,
+  { db, lease, writesPerBatch }: Writer,
   onWritten: (written: number) => void = () => {},
 ): Promise<void> {
   const statementsOf = batchWriter(db, generation)
@@ -138,13 +144,6 @@ export async function writeInBatches(
     sending.catch(() => {})
   }
   await sending
-}
-
-/** Which generation is written, when and by whom. */
-export interface Writing {
-  readonly generation: number
-  readonly now: number
-  readonly by: By
 }
 
 function* writesOf(plan: Plan, writing: Writing): Generator<RowWrite> {

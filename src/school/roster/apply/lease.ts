@@ -3,6 +3,7 @@
  * a dead process loses it. A slow process can lose it without noticing, so every write goes through the lease, and fails
  * if it was lost.
  */
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Db, Statement } from '../../../platform/db/db.ts'
 import { decision } from '../../../platform/db/decision.ts'
 import { type Clock, second } from '../../../platform/lib/clock.ts'
@@ -70,8 +71,4 @@ async function waitForLease(db: Db, clock: Clock, holder: string): Promise<void>
     if (renewed) throw new RosterError('busy', 'another import is running; try again when it has finished')
     await pause(pollMs)
   }
-}
-
-export function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }

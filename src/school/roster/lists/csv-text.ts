@@ -2,7 +2,7 @@
  * Reads CSV as spreadsheets save it: with commas, semicolons, tabs or bars, in UTF-8, UTF-16 or Windows-1252. (The reader
  * of OneRoster sets is strict, because programs write those.)
  */
-import { aboutFile, FatalFinding } from '../findings.ts'
+import { FatalFinding, fatal } from '../findings.ts'
 import { cellCharactersMax, columnsMax, type Row, tooManyColumns } from './sheets.ts'
 
 const separators = [',', ';', '\t', '|'] as const
@@ -79,11 +79,11 @@ function closingQuote(text: string, opening: number): number {
 function unclosed(file: string, line: number): FatalFinding {
   const message =
     'A double quote opens a cell here and is never closed. Remove it, or save the list again from the spreadsheet.'
-  return new FatalFinding({ ...aboutFile('error', 'bad-quotes', file, message), line })
+  return fatal('bad-quotes', file, message, line)
 }
 
 function tooLong(file: string, line: number): FatalFinding {
   const most = cellCharactersMax.toLocaleString('en')
   const message = `A cell has more than ${most} characters. Shorten it, or check how the cells are separated.`
-  return new FatalFinding({ ...aboutFile('error', 'too-long', file, message), line })
+  return fatal('too-long', file, message, line)
 }

@@ -12,7 +12,7 @@ import { buffer } from 'node:stream/consumers'
 import { UsageError } from '../../../errors.ts'
 import { type Bounds, Meter, usualBounds } from '../bounds.ts'
 import { decoded } from '../encoding.ts'
-import { aboutFile, FatalFinding, FindingLog } from '../findings.ts'
+import { aboutFile, FatalFinding, FindingLog, fatal } from '../findings.ts'
 import type { Mapping } from '../list-headers.ts'
 import { type Archive, openArchive } from '../read/read.ts'
 import type { Finding } from '../records.ts'
@@ -267,13 +267,11 @@ function otherThanText(start: string): string | null {
   return null
 }
 
-function refused(name: string, message: string): FatalFinding {
-  return new FatalFinding(aboutFile('error', 'not-a-roster', name, message))
-}
+const refused = (name: string, message: string) => fatal('not-a-roster', name, message)
 
 function tooLarge(name: string, octetsMax: number): FatalFinding {
   const message = `The list has more than ${octetsMax / 1024 / 1024} MiB. Keep only the students in it.`
-  return new FatalFinding(aboutFile('error', 'unpacks-too-large', name, message))
+  return fatal('unpacks-too-large', name, message)
 }
 
 const cellsShownMax = 8

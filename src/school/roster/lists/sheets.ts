@@ -1,7 +1,7 @@
 /** The raw rows of a CSV file or of a sheet in a workbook. */
 
 import type { Encoding } from '../encoding.ts'
-import { aboutFile, FatalFinding } from '../findings.ts'
+import { type FatalFinding, fatal } from '../findings.ts'
 
 /** As in Excel. */
 export const cellCharactersMax = 32_767
@@ -10,7 +10,7 @@ export const columnsMax = 1_024
 
 export function tooManyColumns(file: string, line: number): FatalFinding {
   const message = `This row has text in more than ${columnsMax.toLocaleString('en')} columns, more than any list has. Keep only the columns about students and classes.`
-  return new FatalFinding({ ...aboutFile('error', 'too-many-columns', file, message), line })
+  return fatal('too-many-columns', file, message, line)
 }
 
 export interface Row {

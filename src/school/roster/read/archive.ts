@@ -10,7 +10,7 @@ import { basename, join, resolve } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { type Entry, getFileNameLowLevel, openPromise, validateFileName, type ZipFile } from 'yauzl'
 import { UsageError } from '../../../errors.ts'
-import { aboutFile, type CodedFinding, FatalFinding } from '../findings.ts'
+import { aboutFile, type CodedFinding, FatalFinding, type FindingCode } from '../findings.ts'
 
 const ratioMax = 100
 
@@ -37,8 +37,8 @@ export interface Archive {
   readonly findings: readonly CodedFinding[]
   /** Files in subfolders include their path. */
   readonly names: readonly string[]
-  /** Throws a FatalFinding, at once or while it is read, when the file is too large or damaged. */
-  open(name: string): Promise<Octets>
+  /** Throws a FatalFinding while it is read, when the file is too large or damaged. */
+  open(name: string): Octets
   /** The first octets of a file; none if it cannot be read. */
   start(name: string): Promise<Buffer>
   close(): void
@@ -98,7 +98,7 @@ async function openFolder(path: string, octetsMax: number, contents: Contents): 
   if (findings.length === 0 && below.length > 0) findings.push(inFolder(name, below))
   if (findings.length === 0 && (await sizeOf(path, names.filter(isCsv))) > octetsMax)
     findings.push(tooLarge(name, octetsMax))
-  const budget = new Budget(octetsMax)
+  const bounded = boundedBy(octetsMax)
   const files = findings.length > 0 ? [] : names
   return {
     name,
@@ -106,7 +106,7 @@ async function openFolder(path: string, octetsMax: number, contents: Contents): 
     findings,
     names: files,
     // A file may grow while it is read.
-    open: async (file) => budget.count(createReadStream(join(path, file)), file),
+    open: (file) => bounded(createReadStream(join(path, file)), file),
     start: (file) => startOf(createReadStream(join(path, file), { end: startOctets - 1 })),
     close() {},
   }
@@ -123,7 +123,7 @@ async function csvBelow(path: string, entries: readonly Dirent[]): Promise<strin
   return names.flat().sort()
 }
 
-async function startOf(stream: Octets | []): Promise<Buffer> {
+async function startOf(stream: Octets): Promise<Buffer> {
   const chunks: Buffer[] = []
   let octets = 0
   try {
@@ -180,14 +180,15 @@ async function openZip(path: string, octetsMax: number, contents: Contents): Pro
     }
   }
   const refused = findings.some((finding) => finding.severity === 'error')
-  const budget = new Budget(octetsMax)
+  const bounded = boundedBy(octetsMax)
+  const unpacked = (file: string) => unpack(zip!, entries.get(file)!)
   return {
     name,
     sha256: hash.digest('hex'),
     findings,
     names: refused ? [] : [...entries.keys()],
-    open: (file) => unpack(zip!, entries.get(file)!, file, budget),
-    start: async (file) => startOf(await zip!.openReadStreamPromise(entries.get(file)!).catch(() => [])),
+    open: (file) => checked(bounded(unpacked(file), file), entries.get(file)!, file),
+    start: (file) => startOf(unpacked(file)),
     close: () => zip?.close(),
   }
 }
@@ -249,27 +250,17 @@ function early(entries: ReadonlyMap<string, Entry>, name: string, octetsMax: num
   return findings
 }
 
-async function unpack(zip: ZipFile, entry: Entry, file: string, budget: Budget): Promise<Octets> {
-  const packed = await zip.openReadStreamPromise(entry).catch((error) => {
-    throw new FatalFinding(damaged(file), error)
-  })
-  return checked(budget.count(packed, file), entry, file)
+async function* unpack(zip: ZipFile, entry: Entry): AsyncGenerator<Buffer> {
+  yield* await zip.openReadStreamPromise(entry)
 }
 
-/** How many octets may still be read, of all files. */
-class Budget {
-  readonly #octetsMax: number
-  #left: number
-
-  constructor(octetsMax: number) {
-    this.#octetsMax = octetsMax
-    this.#left = octetsMax
-  }
-
-  async *count(chunks: Octets, file: string): AsyncGenerator<Buffer> {
+/** Counts the octets of all files together. */
+function boundedBy(octetsMax: number) {
+  let left = octetsMax
+  return async function* (chunks: Octets, file: string): AsyncGenerator<Buffer> {
     for await (const chunk of chunks) {
-      this.#left -= chunk.length
-      if (this.#left < 0) throw new FatalFinding(tooLarge(file, this.#octetsMax))
+      left -= chunk.length
+      if (left < 0) throw new FatalFinding(tooLarge(file, octetsMax))
       yield chunk
     }
   }
@@ -302,39 +293,33 @@ function inFolder(name: string, [first]: readonly string[]): CodedFinding {
   return notARoster(name, message)
 }
 
-function notARoster(name: string, what: string): CodedFinding {
-  return aboutFile('error', 'not-a-roster', name, what)
-}
+const failure = (code: FindingCode, file: string, message: string) => aboutFile('error', code, file, message)
+
+const notARoster = (name: string, what: string) => failure('not-a-roster', name, what)
 
 function tooMany(name: string, count: number, entriesMax: number): CodedFinding {
   const message = `There are ${count} files; a roster has at most ${entriesMax}. Keep only the CSV files of the roster.`
-  return aboutFile('error', 'too-many-files', name, message)
+  return failure('too-many-files', name, message)
 }
 
 function tooLarge(name: string, octetsMax: number): CodedFinding {
   const message = `The files are larger than ${octetsMax / 1024 / 1024} MiB unpacked. Leave out files that are not needed, such as results.csv.`
-  return aboutFile('error', 'unpacks-too-large', name, message)
+  return failure('unpacks-too-large', name, message)
 }
 
 function tooTight(file: string): CodedFinding {
   const message = `It unpacks to more than ${ratioMax} times its packed size, which no real roster does. Export it again, or use the folder with the CSV files.`
-  return aboutFile('error', 'packed-too-tightly', file, message)
+  return failure('packed-too-tightly', file, message)
 }
 
-function encrypted(file: string): CodedFinding {
-  const message = 'It is password-protected. Create the zip without a password.'
-  return aboutFile('error', 'encrypted-file', file, message)
-}
+const encrypted = (file: string) =>
+  failure('encrypted-file', file, 'It is password-protected. Create the zip without a password.')
 
-function damagedZip(name: string, what = 'The zip is damaged.'): CodedFinding {
-  return aboutFile('error', 'damaged-file', name, `${what} Export it or copy it here again.`)
-}
+const damagedZip = (name: string, what = 'The zip is damaged.') =>
+  failure('damaged-file', name, `${what} Export it or copy it here again.`)
 
-function damaged(file: string): CodedFinding {
-  const message = 'It cannot be unpacked. Export the zip or copy it here again.'
-  return aboutFile('error', 'damaged-file', file, message)
-}
+const damaged = (file: string) =>
+  failure('damaged-file', file, 'It cannot be unpacked. Export the zip or copy it here again.')
 
-function duplicate(file: string): CodedFinding {
-  return aboutFile('error', 'duplicate-file', file, 'It is in the zip twice. Keep only the right one.')
-}
+const duplicate = (file: string) =>
+  failure('duplicate-file', file, 'It is in the zip twice. Keep only the right one.')

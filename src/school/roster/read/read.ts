@@ -6,7 +6,7 @@
 
 import { bare, nearest } from '../../../platform/lib/nearest.ts'
 import { Meter } from '../bounds.ts'
-import { aboutFile, FatalFinding, type FindingCode, type FindingLog, shown } from '../findings.ts'
+import { aboutFile, FatalFinding, type FindingLog, fatal, shown } from '../findings.ts'
 import type { Kind, Mode, Repeat, RosterFile, RosterSink } from '../records.ts'
 import { type Archive, openArchive } from './archive.ts'
 import { Cells } from './cells.ts'
@@ -319,7 +319,3 @@ class RosterReader {
 
 /** Files whose first lines tell whether this is a OneRoster set, and of which version. */
 const lookedAt: ReadonlySet<string> = new Set(['users', 'roles', 'enrollments'])
-
-function fatal(code: FindingCode, file: string, message: string): FatalFinding {
-  return new FatalFinding(aboutFile('error', code, file, message))
-}

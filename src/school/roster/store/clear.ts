@@ -1,4 +1,5 @@
 /** Deletes rows that no roster needs: of old generations, and of those that were unfinished or undone. */
+import { setTimeout as pause } from 'node:timers/promises'
 import { closedAfter, closedBy, writtenAfter, writtenBy } from '../../../identity/people/in-roster.ts'
 import { type Db, prune, type Statement, statement } from '../../../platform/db/db.ts'
 import { kept, type Lease } from './state.ts'
@@ -44,6 +45,7 @@ interface Clearing {
   readonly where: string
 }
 
+const pauseMs = 5
 const unpublished = '(select id from roster_generation where published_at is null)'
 
 /** An unfinished or undone generation leaves its own rows, and `to_gen` on the rows it replaced. */
@@ -78,29 +80,19 @@ const unseen: readonly Clearing[] = [
 ]
 
 /** Removes what an unfinished or undone generation wrote, in short batches, except what can be redone. */
-export async function clearLeftovers(
-  db: Db,
-  lease: Lease,
-  batch: number,
-  pause: () => Promise<void>,
-): Promise<void> {
+export async function clearLeftovers(db: Db, lease: Lease, batch: number): Promise<void> {
   const clear = async ({ change, table, key, where }: Clearing) => {
     const sql = `${change} where (${key}) in (select ${key} from ${table} where ${where} limit ${batch}) returning 1 as one`
-    while ((await lease.write([statement(sql)])).length === batch) await pause()
+    while ((await lease.write([statement(sql)])).length === batch) await pause(pauseMs)
   }
   for (const some of [strangers, ...versions]) await clear(some)
-  await clearNewcomers(db, lease, batch, pause)
+  await clearNewcomers(db, lease, batch)
   for (const some of unseen) await clear(some)
   await lease.write([statement('delete from roster_generation where published_at is null')])
 }
 
 /** People who were written but never appeared on a published roster. */
-async function clearNewcomers(
-  db: Db,
-  lease: Lease,
-  batch: number,
-  pause: () => Promise<void>,
-): Promise<void> {
+async function clearNewcomers(db: Db, lease: Lease, batch: number): Promise<void> {
   for (;;) {
     const people = await db.all<{ person_id: string }>(
       `select person_id from student_identity where generation in ${unpublished} and matched_from is null limit ${batch}`,
@@ -116,6 +108,6 @@ async function clearNewcomers(
       ]),
     )
     if (people.length < batch) return
-    await pause()
+    await pause(pauseMs)
   }
 }

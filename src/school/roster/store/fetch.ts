@@ -1,4 +1,4 @@
-import { type Db, type Statement, statement } from '../../../platform/db/db.ts'
+import { type Db, type Statement, statement, update } from '../../../platform/db/db.ts'
 
 /** The outcome of the last fetch, and the set that need not be fetched again. */
 export interface FetchRow {
@@ -39,12 +39,6 @@ export function fetchTried(
 export function fetchDone(
   set: Pick<FetchRow, 'source' | 'mark' | 'sha256' | 'file_name' | 'done_at'>,
 ): Statement {
-  return statement(
-    'update roster_fetch set source = $1, mark = $2, sha256 = $3, file_name = $4, done_at = $5',
-    set.source,
-    set.mark,
-    set.sha256,
-    set.file_name,
-    set.done_at,
-  )
+  const { source, mark, sha256, file_name, done_at } = set
+  return update('roster_fetch', { source, mark, sha256, file_name, done_at }, { one: 1 })
 }

@@ -1,5 +1,5 @@
 /** The history: each import, undo and correction is a generation. */
-import { type Db, type Statement, statement } from '../../../platform/db/db.ts'
+import { type Db, insertion, type Statement, statement } from '../../../platform/db/db.ts'
 
 export interface GenerationRow {
   readonly id: number
@@ -58,24 +58,12 @@ export type NewGeneration = Omit<GenerationRow, 'parent' | 'published_at'>
 export function addGeneration(g: NewGeneration, parent: number): Statement[] {
   return [
     statement('update roster_state set last_generation = $1', g.id),
-    statement(
-      `insert into roster_generation (id, kind, parent, content, file_name, sha256, version, rows, summary, started_at,
-         actor, allowed, newest_row_at)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
-      g.id,
-      g.kind,
-      parent,
-      g.content,
-      g.file_name,
-      g.sha256,
-      g.version,
-      g.rows,
-      g.summary,
-      g.started_at,
-      g.actor,
-      g.allowed,
-      g.newest_row_at,
-    ),
+    insertion('roster_generation', {
+      ...{ id: g.id, kind: g.kind, parent, content: g.content },
+      ...{ file_name: g.file_name, sha256: g.sha256, version: g.version, rows: g.rows },
+      ...{ summary: g.summary, started_at: g.started_at, actor: g.actor, allowed: g.allowed },
+      newest_row_at: g.newest_row_at,
+    }),
   ]
 }
 

@@ -1,11 +1,14 @@
 /** The changes of a plan or an import, in pages or as CSV. */
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
+import type { Static } from 'typebox'
 import { AppError } from '../../../errors.ts'
 import { operation } from '../../../identity/session/operation.ts'
 import { After, Id, Limit, limitFrom } from '../../../platform/http/schemas.ts'
 import { Type } from '../../../platform/http/type.ts'
 import type { Imports } from './imports.ts'
+import { allChanges, type Changes, changesPage, type Wanted } from './listing.ts'
+import { changeReport } from './report.ts'
 import { Group, RosterChangePage } from './schemas.ts'
 import type { Uploads } from './upload.ts'
 
@@ -41,8 +44,7 @@ export const planChangeRoutes = (uploads: Uploads) => [
     summary: 'The changes of a plan',
     description: 'Students first: leavers, changed addresses, other changes, newcomers.',
     params: ofPlan,
-    answer: ({ params: { planId }, query: { limit, ...rest } }) =>
-      uploads.changes(planId, { ...rest, limit: limitFrom(limit) }),
+    answer: async ({ params, query }) => pageOf(await uploads.changesOf(params.planId), query),
   }),
 
   operation('GET /staff/roster/plans/:planId/changes.csv', {
@@ -50,7 +52,7 @@ export const planChangeRoutes = (uploads: Uploads) => [
     id: 'downloadRosterChanges',
     summary: 'The changes of a plan as CSV',
     params: ofPlan,
-    answer: async ({ reply, params, query }) => sendCsv(reply, await uploads.report(params.planId, query)),
+    answer: async ({ reply, params, query }) => sendCsv(reply, await uploads.changesOf(params.planId), query),
   }),
 ]
 
@@ -70,8 +72,7 @@ export const importChangeRoutes = (imports: Imports) => [
     summary: 'The changes that an import made',
     description: '404 if they are no longer kept; `changesKept` says so beforehand.',
     params: Numbered,
-    answer: ({ params, query: { limit, ...rest } }) =>
-      imports.changes(numberFrom(params), { ...rest, limit: limitFrom(limit) }),
+    answer: async ({ params, query }) => pageOf(await imports.changesOf(numberFrom(params)), query),
   }),
 
   operation('GET /staff/roster/imports/:number/changes.csv', {
@@ -80,13 +81,16 @@ export const importChangeRoutes = (imports: Imports) => [
     summary: 'The changes that an import made, as CSV',
     params: Numbered,
     answer: async ({ reply, params, query }) =>
-      sendCsv(reply, await imports.report(numberFrom(params), query)),
+      sendCsv(reply, await imports.changesOf(numberFrom(params)), query),
   }),
 ]
 
-function sendCsv(reply: FastifyReply, pieces: AsyncIterable<string>): FastifyReply {
+const pageOf = (changes: Changes, { limit, ...rest }: Static<typeof inPages.query>) =>
+  changesPage(changes, { ...rest, limit: limitFrom(limit) })
+
+function sendCsv(reply: FastifyReply, changes: Changes, wanted: Wanted): FastifyReply {
   return reply
     .type('text/csv; charset=utf-8')
     .header('Content-Disposition', 'attachment; filename="roster-changes.csv"')
-    .send(Readable.from(pieces))
+    .send(Readable.from(changeReport(allChanges(changes, wanted))))
 }

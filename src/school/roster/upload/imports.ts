@@ -1,23 +1,23 @@
 /** What was imported, with its changes as long as the rosters before and after it are kept, and the undo. */
 import { AppError, invalidField, UsageError } from '../../../errors.ts'
+import type { FailureLog } from '../../../platform/lib/failure.ts'
 import { FatalFinding } from '../findings.ts'
 import { type HistoryRow, type HoldCode, holdCodes, type Roster, RosterError } from '../roster.ts'
 import type { UndoJob, UndoView } from './jobs.ts'
-import { allChanges, changesOfImport, changesPage, type Wanted, type WantedPage } from './listing.ts'
+import { type Changes, changesOfImport } from './listing.ts'
 import type { JobProcess } from './process.ts'
-import { changeReport } from './report.ts'
 import { importOf, listed } from './views.ts'
 
-export interface ImportsDeps {
+interface Deps {
   readonly roster: Roster
   readonly jobs: JobProcess
-  readonly log: { info(fields: object, message: string): void }
+  readonly log: Pick<FailureLog, 'info'>
 }
 
 export class Imports {
-  readonly #deps: ImportsDeps
+  readonly #deps: Deps
 
-  constructor(deps: ImportsDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps
   }
 
@@ -39,13 +39,14 @@ export class Imports {
     return { ...importOf(row, standing, told), groups: found.map(listed) }
   }
 
-  async changes(number: number, wanted: WantedPage) {
-    return changesPage(await this.#changesOf(number), wanted)
-  }
-
-  /** All changes of an import as CSV, in pieces. */
-  async report(number: number, wanted: Wanted): Promise<AsyncIterable<string>> {
-    return changeReport(allChanges(await this.#changesOf(number), wanted))
+  async changesOf(number: number): Promise<Changes> {
+    const { roster } = this.#deps
+    const row = await this.#imported(number)
+    if ((await roster.told([row])).has(number)) return changesOfImport(roster, row)
+    throw new AppError(
+      'not-found',
+      `The changes of number ${number} are no longer kept: the roster before or after it is gone.`,
+    )
   }
 
   showUndo(to: number | null): Promise<UndoView> {
@@ -59,16 +60,6 @@ export class Imports {
     const generation = await jobs.run({ kind: 'undo', ...job, allow: allowed }).catch(asRefusal)
     log.info({ generation }, 'roster imports were undone in the console')
     return generation
-  }
-
-  async #changesOf(number: number) {
-    const { roster } = this.#deps
-    const row = await this.#imported(number)
-    if ((await roster.told([row])).has(number)) return changesOfImport(roster, row)
-    throw new AppError(
-      'not-found',
-      `The changes of number ${number} are no longer kept: the roster before or after it is gone.`,
-    )
   }
 
   async #imported(number: number): Promise<HistoryRow> {

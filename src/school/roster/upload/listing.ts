@@ -15,7 +15,7 @@ export interface Wanted {
   readonly q?: string
 }
 
-export interface WantedPage extends Wanted {
+interface WantedPage extends Wanted {
   /** The `next` value of the previous page. */
   readonly after?: string
   readonly limit: number
@@ -30,9 +30,9 @@ interface Placed {
 type Matches = (text: string) => boolean
 
 /** The changes of one group that match, from a cursor without its group; an empty one is the beginning. */
-type Source = (group: Group, from: string, matches: Matches | null) => AsyncIterable<Placed>
+export type Changes = (group: Group, from: string, matches: Matches | null) => AsyncIterable<Placed>
 
-export async function changesPage(source: Source, { limit, after, ...wanted }: WantedPage) {
+export async function changesPage(source: Changes, { limit, after, ...wanted }: WantedPage) {
   const changes: Change[] = []
   for await (const { change, at } of find(source, wanted, after)) {
     if (changes.length === limit) return { changes, next: at }
@@ -41,11 +41,11 @@ export async function changesPage(source: Source, { limit, after, ...wanted }: W
   return { changes, next: null }
 }
 
-export async function* allChanges(source: Source, wanted: Wanted): AsyncGenerator<Change> {
+export async function* allChanges(source: Changes, wanted: Wanted): AsyncGenerator<Change> {
   for await (const { change } of find(source, wanted)) yield change
 }
 
-async function* find(source: Source, { group, q = '' }: Wanted, after = '0.'): AsyncGenerator<Placed> {
+async function* find(source: Changes, { group, q = '' }: Wanted, after = '0.'): AsyncGenerator<Placed> {
   const words = folded(q).split(/\s+/).filter(Boolean)
   const matches = words.length === 0 ? null : (text: string) => words.every((word) => text.includes(word))
   const [, first, from = ''] = /^(\d{1,2})\.([\w.-]*)$/.exec(after) ?? []
@@ -60,7 +60,7 @@ async function* find(source: Source, { group, q = '' }: Wanted, after = '0.'): A
 const pagesAtOnce = { changes: 4, keys: 200 }
 
 /** A cursor is a page and the index of a change in it. */
-export function changesOfPlan(db: Db, planId: string): Source {
+export function changesOfPlan(db: Db, planId: string): Changes {
   return async function* (group, from, matches) {
     const [, first, skipped] = /^(\d{1,6})\.(\d{1,6})$/.exec(from || '0.0') ?? []
     if (first === undefined) throw wrongCursor()
@@ -91,7 +91,7 @@ async function* pagesFrom(db: Db, start: PageId, matches: Matches | null) {
 }
 
 /** A cursor is the key of the change before. */
-export function changesOfImport(roster: Roster, row: HistoryRow): Source {
+export function changesOfImport(roster: Roster, row: HistoryRow): Changes {
   return async function* (group, from, matches) {
     let before = Buffer.from(from, 'base64url').toString()
     if (!/^[\w-]*$/.test(from) || before.includes('\0')) throw wrongCursor()

@@ -11,7 +11,7 @@ import { AppError, type ErrorCode, UsageError } from '../../../errors.ts'
 import { type Clock, day, minute, second } from '../../../platform/lib/clock.ts'
 import { isRunning } from '../../../platform/lib/processes.ts'
 import { tooMuchMemory, tooMuchTime } from '../bounds.ts'
-import { aboutFile, FatalFinding } from '../findings.ts'
+import { fatal } from '../findings.ts'
 import { RosterError, type RosterFailure } from '../roster.ts'
 import type { BadRows, HoldShares } from '../words.ts'
 import type { Job, ResultOf } from './jobs.ts'
@@ -131,7 +131,7 @@ export class JobProcess {
     this.#child = null
     if (outcome && !outcome.error) return outcome.result
     if (this.#stopping) throw shuttingDown()
-    if (limit?.aborted) throw overLimit('too-much-time', tooMuchTime)
+    if (limit?.aborted) throw fatal('too-much-time', 'roster', tooMuchTime)
     throw outcome ? errorOf(outcome) : (crash ?? crashOf(errors))
   }
 }
@@ -159,12 +159,9 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Pr
   })
 }
 
-const overLimit = (code: 'too-much-memory' | 'too-much-time', message: string) =>
-  new FatalFinding(aboutFile('error', code, 'roster', message))
-
 /** The memory that a file takes is counted as it is read, but V8 may reach its limit first. */
 function crashOf(errors: string): Error {
-  if (/heap limit|out of memory/i.test(errors)) return overLimit('too-much-memory', tooMuchMemory)
+  if (/heap limit|out of memory/i.test(errors)) return fatal('too-much-memory', 'roster', tooMuchMemory)
   return new Error(`the child process ended before its work: ${errors.trim()}`)
 }
 

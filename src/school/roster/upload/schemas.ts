@@ -1,4 +1,4 @@
-import { Nullable, OpenObject, Timestamp } from '../../../platform/http/schemas.ts'
+import { Nullable, OpenObject, Timestamp, Titled } from '../../../platform/http/schemas.ts'
 import { Type } from '../../../platform/http/type.ts'
 import {
   dayOrders,
@@ -15,10 +15,7 @@ export const generationNumbers = { min: 0, max: 2 ** 31 - 1 }
 
 const operations = ['added', 'changed', 'leaving', 'returning'] as const
 const n = Type.Integer()
-const Count = Type.Object(
-  { before: n, added: n, changed: n, leaving: n, returning: n, after: n },
-  { title: 'RosterCount' },
-)
+const Count = Titled('RosterCount', { before: n, added: n, changed: n, leaving: n, returning: n, after: n })
 const perhaps = Type.Optional(Count)
 const Counts = Type.Object(
   {
@@ -30,27 +27,21 @@ const Counts = Type.Object(
     description: 'By kind of record: counts before and after, and counts of each change. Empty if refused.',
   },
 )
-const Finding = Type.Object(
-  {
-    severity: Type.Enum(['error', 'warning'], { title: 'RosterSeverity' }),
-    code: Type.String({ examples: ['duplicate-address'] }),
-    file: Type.String(),
-    line: Nullable(Type.Integer()),
-    column: Nullable(Type.String()),
-    value: Nullable(Type.String()),
-    message: Type.String({ description: 'The problem in plain words.' }),
-  },
-  { title: 'RosterFinding' },
-)
+const Finding = Titled('RosterFinding', {
+  severity: Type.Enum(['error', 'warning'], { title: 'RosterSeverity' }),
+  code: Type.String({ examples: ['duplicate-address'] }),
+  file: Type.String(),
+  line: Nullable(Type.Integer()),
+  column: Nullable(Type.String()),
+  value: Nullable(Type.String()),
+  message: Type.String({ description: 'The problem in plain words.' }),
+})
 const HoldCode = Type.Enum([...holdCodes], { title: 'RosterHoldCode' })
-const Hold = Type.Object(
-  {
-    code: HoldCode,
-    reason: Type.String(),
-    numbers: OpenObject<number>(),
-  },
-  { title: 'RosterHold' },
-)
+const Hold = Titled('RosterHold', {
+  code: HoldCode,
+  reason: Type.String(),
+  numbers: OpenObject<number>(),
+})
 const Progress = Type.Object(
   {
     done: Type.Integer(),
@@ -65,53 +56,38 @@ export const Mode = Type.Enum(['bulk', 'delta'], { title: 'RosterMode' })
 export const MatchKey = Type.Enum([...matchKeys], { title: 'RosterMatchKey' })
 export const Group = Type.Enum([...groups], { title: 'RosterGroup' })
 export const DayOrder = Type.Enum([...dayOrders], { title: 'RosterDayOrder' })
-export const PlanOptions = Type.Object(
-  {
-    mode: Nullable(Mode),
-    match: Nullable(MatchKey),
-    skipBadRows: Type.Integer(),
-    map: Type.Array(Type.String({ examples: ['number=Matricola'] })),
-    term: Type.Array(Type.String({ examples: ['Autumn 2026=2026-08-17..2026-12-18'] })),
-    dates: Nullable(DayOrder),
-  },
-  { title: 'RosterPlanOptions' },
-)
-const ListTable = Type.Object(
-  {
-    file: Type.String(),
-    sheet: Nullable(Type.String()),
-    encoding: Nullable(Type.String({ description: 'If it is not UTF-8.' })),
-    headerLine: Type.Integer(),
-    rows: Type.Integer(),
-    mapping: Type.Array(
-      Type.Object(
-        {
-          field: Type.Enum([...fieldNames], { title: 'RosterListField' }),
-          header: Type.String(),
-          samples: Type.Array(Type.String(), { description: 'The cells of the first three rows.' }),
-        },
-        { title: 'RosterListColumn' },
-      ),
-    ),
-    unused: Type.Array(Type.String(), { description: 'Headers of columns that are not used.' }),
-  },
-  { title: 'RosterListTable' },
-)
-const List = Type.Object(
-  {
-    kind: Type.Enum(['class list', 'Canvas export', 'School Data Sync files'], { title: 'RosterListKind' }),
-    tables: Type.Array(ListTable, { description: 'How the columns of a class list were understood.' }),
-  },
-  { title: 'RosterList' },
-)
-const GroupCount = Type.Object(
-  {
-    group: Group,
-    count: Type.Integer(),
-    kept: Type.Integer({ description: 'The number that `/changes` lists.' }),
-  },
-  { title: 'RosterGroupCount' },
-)
+export const PlanOptions = Titled('RosterPlanOptions', {
+  mode: Nullable(Mode),
+  match: Nullable(MatchKey),
+  skipBadRows: Type.Integer(),
+  map: Type.Array(Type.String({ examples: ['number=Matricola'] })),
+  term: Type.Array(Type.String({ examples: ['Autumn 2026=2026-08-17..2026-12-18'] })),
+  dates: Nullable(DayOrder),
+})
+const ListTable = Titled('RosterListTable', {
+  file: Type.String(),
+  sheet: Nullable(Type.String()),
+  encoding: Nullable(Type.String({ description: 'If it is not UTF-8.' })),
+  headerLine: Type.Integer(),
+  rows: Type.Integer(),
+  mapping: Type.Array(
+    Titled('RosterListColumn', {
+      field: Type.Enum([...fieldNames], { title: 'RosterListField' }),
+      header: Type.String(),
+      samples: Type.Array(Type.String(), { description: 'The cells of the first three rows.' }),
+    }),
+  ),
+  unused: Type.Array(Type.String(), { description: 'Headers of columns that are not used.' }),
+})
+const List = Titled('RosterList', {
+  kind: Type.Enum(['class list', 'Canvas export', 'School Data Sync files'], { title: 'RosterListKind' }),
+  tables: Type.Array(ListTable, { description: 'How the columns of a class list were understood.' }),
+})
+const GroupCount = Titled('RosterGroupCount', {
+  group: Group,
+  count: Type.Integer(),
+  kept: Type.Integer({ description: 'The number that `/changes` lists.' }),
+})
 
 const State = Type.Enum([...planStates], {
   title: 'RosterPlanState',
@@ -123,147 +99,114 @@ const Failure = Type.Enum([...planFailures], {
   description: 'Why it failed. `stopped`: the service was stopped. `error`: see the service’s log.',
 })
 
-export const RosterPlan = Type.Object(
-  {
-    planId: Type.String(),
-    state: State,
-    failure: Nullable(Failure),
-    createdAt: Timestamp(),
-    createdBy: Type.String({ description: 'The userId of the member of staff.' }),
-    expiresAt: Timestamp('It can be imported until then.'),
-    fileName: Type.String(),
-    sha256: Nullable(Type.String()),
-    version: Nullable(Type.String({ examples: ['1.2'] })),
-    rows: Nullable(Type.Integer()),
-    modes: Type.Array(Type.String(), { description: '`bulk`, `delta` or both, as the file was read.' }),
-    missing: Type.Array(Type.String(), { description: 'Files of the standard that are not in it.' }),
-    options: PlanOptions,
-    list: Nullable(List),
-    roster: Nullable(
-      Type.Integer({
-        description: 'The number of the roster it was compared with; null until the plan is made.',
-      }),
-    ),
-    counts: Counts,
-    groups: Type.Array(GroupCount, {
-      description: 'Changes in groups: students first, by kind of change.',
+export const RosterPlan = Titled('RosterPlan', {
+  planId: Type.String(),
+  state: State,
+  failure: Nullable(Failure),
+  createdAt: Timestamp(),
+  createdBy: Type.String({ description: 'The userId of the member of staff.' }),
+  expiresAt: Timestamp('It can be imported until then.'),
+  fileName: Type.String(),
+  sha256: Nullable(Type.String()),
+  version: Nullable(Type.String({ examples: ['1.2'] })),
+  rows: Nullable(Type.Integer()),
+  modes: Type.Array(Type.String(), { description: '`bulk`, `delta` or both, as the file was read.' }),
+  missing: Type.Array(Type.String(), { description: 'Files of the standard that are not in it.' }),
+  options: PlanOptions,
+  list: Nullable(List),
+  roster: Nullable(
+    Type.Integer({
+      description: 'The number of the roster it was compared with; null until the plan is made.',
     }),
-    holds: Type.Array(Hold, { description: 'The holds that `allow` must list before the import.' }),
-    badRows: Type.Integer(),
-    skipsBadRows: Type.Boolean({ description: 'Whether the bad rows are skipped.' }),
-    errors: Type.Integer(),
-    warnings: Type.Integer(),
-    findings: Type.Array(Finding, { description: 'The first 1,000, errors first.' }),
-    progress: Nullable(Progress),
-    generation: Nullable(Type.Integer({ description: 'The number of the resulting roster.' })),
-  },
-  { title: 'RosterPlan' },
-)
+  ),
+  counts: Counts,
+  groups: Type.Array(GroupCount, {
+    description: 'Changes in groups: students first, by kind of change.',
+  }),
+  holds: Type.Array(Hold, { description: 'The holds that `allow` must list before the import.' }),
+  badRows: Type.Integer(),
+  skipsBadRows: Type.Boolean({ description: 'Whether the bad rows are skipped.' }),
+  errors: Type.Integer(),
+  warnings: Type.Integer(),
+  findings: Type.Array(Finding, { description: 'The first 1,000, errors first.' }),
+  progress: Nullable(Progress),
+  generation: Nullable(Type.Integer({ description: 'The number of the resulting roster.' })),
+})
 
 const Side = Nullable(OpenObject())
-export const RosterChange = Type.Object(
-  {
-    kind: Type.Enum([...planKinds], { title: 'RosterRecordKind' }),
-    sourcedId: Type.String(),
-    operation: Type.Enum([...operations], { title: 'RosterOperation' }),
-    name: Type.String(),
-    studentNumber: Nullable(Type.String()),
-    before: Side,
-    after: Side,
-  },
-  { title: 'RosterChange' },
-)
+export const RosterChange = Titled('RosterChange', {
+  kind: Type.Enum([...planKinds], { title: 'RosterRecordKind' }),
+  sourcedId: Type.String(),
+  operation: Type.Enum([...operations], { title: 'RosterOperation' }),
+  name: Type.String(),
+  studentNumber: Nullable(Type.String()),
+  before: Side,
+  after: Side,
+})
 
-const StudentCounts = Type.Object(
-  { added: n, changed: n, leaving: n, returning: n },
-  { title: 'RosterStudentCounts' },
-)
-export const RosterImport = Type.Object(
-  {
-    generation: Type.Integer(),
-    kind: Type.Enum(['import', 'undo', 'correction'], { title: 'RosterImportKind' }),
-    publishedAt: Timestamp(),
-    actor: Nullable(Type.String({ description: '`operator` for the command line, or a userId.' })),
-    actorName: Nullable(Type.String()),
-    fileName: Nullable(Type.String()),
-    sha256: Nullable(Type.String()),
-    rows: Nullable(Type.Integer()),
-    allowed: Type.Array(Type.String(), { description: 'The holds that were allowed.' }),
-    content: Type.Integer({ description: 'For an undo: the number of the roster it restored.' }),
-    students: StudentCounts,
-    current: Type.Boolean({ description: 'Whether this is the current roster.' }),
-    canGoBack: Type.Boolean({ description: 'Whether an undo can restore what the roster was after it.' }),
-    changesKept: Type.Boolean({ description: 'Whether its changes can still be listed.' }),
-  },
-  { title: 'RosterImport' },
-)
-export const RosterImportDetail = Type.Object(
-  {
-    ...RosterImport.properties,
-    groups: Type.Array(GroupCount, {
-      description: 'Its changes in groups; empty if they are no longer kept.',
-    }),
-  },
-  { title: 'RosterImportDetail' },
-)
-export const PendingRosterPlan = Type.Object(
-  {
-    planId: Type.String(),
-    state: State,
-    failure: Nullable(Failure),
-    createdAt: Timestamp(),
-    createdBy: Type.String({ description: 'The userId of the member of staff.' }),
-    createdByName: Nullable(Type.String()),
-    expiresAt: Timestamp(),
-    fileName: Type.String(),
-    students: StudentCounts,
-    holds: Type.Array(HoldCode),
-    errors: Type.Integer(),
-    warnings: Type.Integer(),
-    progress: Nullable(Progress),
-  },
-  { title: 'PendingRosterPlan' },
-)
-export const PendingRosterPlans = Type.Object(
-  { plans: Type.Array(PendingRosterPlan) },
-  { title: 'PendingRosterPlans' },
-)
+const StudentCounts = Titled('RosterStudentCounts', { added: n, changed: n, leaving: n, returning: n })
+export const RosterImport = Titled('RosterImport', {
+  generation: Type.Integer(),
+  kind: Type.Enum(['import', 'undo', 'correction'], { title: 'RosterImportKind' }),
+  publishedAt: Timestamp(),
+  actor: Nullable(Type.String({ description: '`operator` for the command line, or a userId.' })),
+  actorName: Nullable(Type.String()),
+  fileName: Nullable(Type.String()),
+  sha256: Nullable(Type.String()),
+  rows: Nullable(Type.Integer()),
+  allowed: Type.Array(Type.String(), { description: 'The holds that were allowed.' }),
+  content: Type.Integer({ description: 'For an undo: the number of the roster it restored.' }),
+  students: StudentCounts,
+  current: Type.Boolean({ description: 'Whether this is the current roster.' }),
+  canGoBack: Type.Boolean({ description: 'Whether an undo can restore what the roster was after it.' }),
+  changesKept: Type.Boolean({ description: 'Whether its changes can still be listed.' }),
+})
+export const RosterImportDetail = Titled('RosterImportDetail', {
+  ...RosterImport.properties,
+  groups: Type.Array(GroupCount, {
+    description: 'Its changes in groups; empty if they are no longer kept.',
+  }),
+})
+export const PendingRosterPlan = Titled('PendingRosterPlan', {
+  planId: Type.String(),
+  state: State,
+  failure: Nullable(Failure),
+  createdAt: Timestamp(),
+  createdBy: Type.String({ description: 'The userId of the member of staff.' }),
+  createdByName: Nullable(Type.String()),
+  expiresAt: Timestamp(),
+  fileName: Type.String(),
+  students: StudentCounts,
+  holds: Type.Array(HoldCode),
+  errors: Type.Integer(),
+  warnings: Type.Integer(),
+  progress: Nullable(Progress),
+})
+export const PendingRosterPlans = Titled('PendingRosterPlans', { plans: Type.Array(PendingRosterPlan) })
 
-export const RosterChangePage = Type.Object(
-  { changes: Type.Array(RosterChange), next: Nullable(Type.String()) },
-  { title: 'RosterChangePage' },
-)
+export const RosterChangePage = Titled('RosterChangePage', {
+  changes: Type.Array(RosterChange),
+  next: Nullable(Type.String()),
+})
 const Allow = Type.Optional(Type.Array(Type.String(), { examples: [['leavers']] }))
-export const RosterApproval = Type.Object({ allow: Allow }, { title: 'RosterApproval' })
-export const RosterImportList = Type.Object(
-  {
-    imports: Type.Array(RosterImport),
-    canEmpty: Type.Boolean({ description: 'Whether an undo can go to 0, the empty roster.' }),
-  },
-  { title: 'RosterImportList' },
-)
-export const RosterUndoPlan = Type.Object(
-  {
-    from: Type.Integer({ description: 'The current roster.' }),
-    to: Type.Integer(),
-    undone: Type.Array(Type.Integer(), { description: 'Newest first.' }),
-    counts: Type.Object({ leaving: n, returning: n, changed: n }, { title: 'RosterUndoCounts' }),
-    holds: Type.Array(Hold, { description: 'The holds that `allow` must list before the undo.' }),
-    changes: Type.Array(RosterChange, { description: 'The first 1,000 students.' }),
-  },
-  { title: 'RosterUndoPlan' },
-)
-export const RosterUndo = Type.Object(
-  {
-    to: Type.Optional(Type.Integer({ minimum: generationNumbers.min, maximum: generationNumbers.max })),
-    from: Type.Optional(Type.Integer({ minimum: generationNumbers.min, maximum: generationNumbers.max })),
-    allow: Allow,
-  },
-  { title: 'RosterUndo' },
-)
-export const RosterUndone = Type.Object(
-  {
-    generation: Type.Integer({ description: 'The new number of the roster.' }),
-  },
-  { title: 'RosterUndone' },
-)
+export const RosterApproval = Titled('RosterApproval', { allow: Allow })
+export const RosterImportList = Titled('RosterImportList', {
+  imports: Type.Array(RosterImport),
+  canEmpty: Type.Boolean({ description: 'Whether an undo can go to 0, the empty roster.' }),
+})
+export const RosterUndoPlan = Titled('RosterUndoPlan', {
+  from: Type.Integer({ description: 'The current roster.' }),
+  to: Type.Integer(),
+  undone: Type.Array(Type.Integer(), { description: 'Newest first.' }),
+  counts: Titled('RosterUndoCounts', { leaving: n, returning: n, changed: n }),
+  holds: Type.Array(Hold, { description: 'The holds that `allow` must list before the undo.' }),
+  changes: Type.Array(RosterChange, { description: 'The first 1,000 students.' }),
+})
+export const RosterUndo = Titled('RosterUndo', {
+  to: Type.Optional(Type.Integer({ minimum: generationNumbers.min, maximum: generationNumbers.max })),
+  from: Type.Optional(Type.Integer({ minimum: generationNumbers.min, maximum: generationNumbers.max })),
+  allow: Allow,
+})
+export const RosterUndone = Titled('RosterUndone', {
+  generation: Type.Integer({ description: 'The new number of the roster.' }),
+})

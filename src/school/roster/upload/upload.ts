@@ -6,10 +6,10 @@
  */
 import type { Readable } from 'node:stream'
 import { AppError, invalidField } from '../../../errors.ts'
-import type { Db } from '../../../platform/db/db.ts'
+import type { Context } from '../../../platform/context.ts'
 import { decision } from '../../../platform/db/decision.ts'
 import type { By } from '../../../platform/lib/by.ts'
-import { type Clock, day, second } from '../../../platform/lib/clock.ts'
+import { day, second } from '../../../platform/lib/clock.ts'
 import { isId, newId } from '../../../platform/lib/random.ts'
 import { FatalFinding } from '../findings.ts'
 import { type Roster, RosterError } from '../roster.ts'
@@ -17,10 +17,9 @@ import { openHolds, type PlanFailure } from '../words.ts'
 import { fileBytesMax, keepFile, refuseLarge, shownName } from './file.ts'
 import { holdCodesFrom, Imports } from './imports.ts'
 import type { Job, PlanOptions } from './jobs.ts'
-import { allChanges, changesOfPlan, changesPage, type Wanted, type WantedPage } from './listing.ts'
+import { type Changes, changesOfPlan } from './listing.ts'
 import { refusal } from './planned.ts'
 import { type JobLimits, JobProcess, type JobSettings, removeLeftovers } from './process.ts'
-import { changeReport } from './report.ts'
 import { canDrop, keepsChanges, surplusOf } from './rules.ts'
 import * as store from './store.ts'
 import { pendingOf, summaryOf, viewOf } from './views.ts'
@@ -30,9 +29,7 @@ const uploadsMax = 4
 const claimMs = 30 * second
 const renewEveryMs = second
 
-export interface UploadsDeps {
-  readonly db: Db
-  readonly clock: Clock
+export interface UploadsDeps extends Pick<Context, 'db' | 'clock'> {
   readonly roster: Roster
   readonly settings: JobSettings
   readonly limitsMs?: JobLimits
@@ -81,12 +78,8 @@ export class Uploads {
     this.#uploads++
     try {
       if (bytes > fileBytesMax) await refuseLarge(file)
-      await this.#add({
-        id,
-        person_id: by.actor,
-        file_name: shownName(name),
-        options: JSON.stringify(options),
-      })
+      const about = { file_name: shownName(name), options: JSON.stringify(options) }
+      await this.#add({ id, person_id: by.actor, ...about })
       await keepFile(db, id, file)
       if (!(await store.claimPlan(db, 'planning', this.#claim(id)))) throw noPlan()
     } catch (error) {
@@ -124,16 +117,7 @@ export class Uploads {
     return (await store.pendingPlans(db, now)).map(pendingOf)
   }
 
-  async changes(planId: string, wanted: WantedPage) {
-    return changesPage(await this.#changesOf(planId), wanted)
-  }
-
-  /** All changes of a plan as CSV, in pieces. */
-  async report(planId: string, wanted: Wanted): Promise<AsyncIterable<string>> {
-    return changeReport(allChanges(await this.#changesOf(planId), wanted))
-  }
-
-  async #changesOf(planId: string) {
+  async changesOf(planId: string): Promise<Changes> {
     const row = await this.#plan(planId)
     return keepsChanges(row) ? changesOfPlan(this.#deps.db, planId) : async function* () {}
   }
@@ -238,11 +222,8 @@ export class Uploads {
       return
     }
     const failure = failureOf(error)
-    if (failure === 'error')
-      log.error(
-        { planId, err: error },
-        kind === 'plan' ? 'a roster could not be planned' : 'a roster import failed',
-      )
+    const what = kind === 'plan' ? 'a roster could not be planned' : 'a roster import failed'
+    if (failure === 'error') log.error({ planId, err: error }, what)
     await store.failPlan(db, planId, this.#id, failure)
   }
 
