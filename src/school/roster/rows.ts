@@ -1,63 +1,26 @@
 /** How rows of the roster are written: each by a statement of its own, or many by one. */
-import type { Db, Statement, Value } from '../../platform/db/db.ts'
+import type { Db, Row, Statement, Value } from '../../platform/db/db.ts'
 import { folded } from '../../platform/lib/folded.ts'
 import type { CorrectionRow } from './store/corrections.ts'
 import type { StudentFields } from './store/students.ts'
 
-/** The first columns of both tables of students. */
-const personal = [
-  'person_id',
-  'from_gen',
-  'sourced_id',
-  'digest',
-  'email',
-  'email_key',
-  'firstname',
-  'firstname_key',
-  'lastname',
-  'lastname_key',
-] as const
+const personal =
+  'person_id from_gen sourced_id digest email email_key firstname firstname_key lastname lastname_key'
 
-const columnsOf = {
-  person: ['id', 'role', 'status', 'created_at', 'updated_at'],
-  student_identity: ['sourced_id', 'person_id', 'generation', 'matched_from'],
-  student: [
-    ...personal,
-    'preferred_name',
-    'pronouns',
-    'student_number',
-    'year',
-    'school_id',
-    'school_name',
-    'updated_at',
-  ],
-  disabled_student: [...personal, 'student_number', 'year'],
-  roster_correction: ['person_id', 'from_gen', 'email', 'firstname', 'lastname', 'actor', 'corrected_at'],
-  roster_departure: ['generation', 'person_id'],
-  roster_record: ['kind', 'sourced_id', 'from_gen', 'digest', 'data', 'document', 'updated_at'],
-  roster_enrolment: [
-    'sourced_id',
-    'from_gen',
-    'user_id',
-    'class_id',
-    'school_id',
-    'role',
-    'is_primary',
-    'start_date',
-    'end_date',
-  ],
-  event: [
-    'id',
-    'at',
-    'type',
-    'person_id',
-    'data',
-    'generation',
-    'actor',
-    'request_id',
-    'network_fingerprint',
-  ],
-} as const
+const columnsOf = each(
+  {
+    person: 'id role status created_at updated_at',
+    student_identity: 'sourced_id person_id generation matched_from',
+    student: `${personal} preferred_name pronouns student_number year school_id school_name updated_at`,
+    disabled_student: `${personal} student_number year`,
+    roster_correction: 'person_id from_gen email firstname lastname actor corrected_at',
+    roster_departure: 'generation person_id',
+    roster_record: 'kind sourced_id from_gen digest data document updated_at',
+    roster_enrolment: 'sourced_id from_gen user_id class_id school_id role is_primary start_date end_date',
+    event: 'id at type person_id data generation actor request_id network_fingerprint',
+  },
+  (_, columns) => columns.split(' '),
+)
 
 const keysOf = {
   student: ['person_id', 'from_gen'],
@@ -91,13 +54,15 @@ export function newVersion(
   const { firstname, lastname } = fields
   const keys = { firstname_key: folded(firstname), lastname_key: folded(lastname) }
   const values = { ...fields, ...keys, person_id: personId, from_gen: generation, digest, updated_at: now }
-  return { table, row: columnsOf[table].map((name) => values[name]) }
+  return { table, row: rowOf(table, values) }
 }
 
 export const newCorrection = (row: CorrectionRow): RowWrite => ({
   table: 'roster_correction',
-  row: columnsOf.roster_correction.map((name) => row[name]),
+  row: rowOf('roster_correction', { ...row }),
 })
+
+const rowOf = (table: Table, values: Row) => columnsOf[table].map((name) => values[name]!)
 
 const insertOne = each(columnsOf, (table, columns) => {
   const places = columns.map((_, i) => `$${i + 1}`)
@@ -227,9 +192,9 @@ class JsonRows {
   }
 }
 
-function each<T extends string, Of>(
-  columns: Readonly<Record<T, readonly string[]>>,
-  make: (table: T, columns: readonly string[]) => Of,
+function each<T extends string, From, Of>(
+  columns: Readonly<Record<T, From>>,
+  make: (table: T, columns: From) => Of,
 ): Record<T, Of> {
   const tables = Object.keys(columns) as T[]
   return Object.fromEntries(tables.map((table) => [table, make(table, columns[table])])) as Record<T, Of>

@@ -12,11 +12,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { AppError, UsageError } from '../../../errors.ts'
 import { queueReport } from '../../../messages/mail/outbox.ts'
-import type { Db } from '../../../platform/db/db.ts'
+import type { Context } from '../../../platform/context.ts'
 import type { By } from '../../../platform/lib/by.ts'
-import { type Clock, day, localTime } from '../../../platform/lib/clock.ts'
+import { day, localTime } from '../../../platform/lib/clock.ts'
 import { reasonOf } from '../../../platform/lib/reason.ts'
-import type { Secrets } from '../../../platform/lib/secret.ts'
 import { visible } from '../../../platform/lib/visible.ts'
 import { dayIn } from '../../student/classes.ts'
 import { exitCodes, RosterError } from '../errors.ts'
@@ -64,15 +63,11 @@ type Tried = Outcome & {
   readonly fileAt: number | null
 }
 
-export interface FetchDeps {
-  readonly db: Db
-  readonly clock: Clock
-  readonly secrets: Secrets
+export interface FetchDeps extends Pick<Context, 'db' | 'clock' | 'secrets' | 'timeZone'> {
   readonly roster: Roster
   readonly source: RosterSource
   /** Addresses that get reports. */
   readonly reportTo: readonly string[]
-  readonly timeZone: string
   /** Days without a newer file until that is reported, once a day. */
   readonly maxAgeDays: number
   readonly limits?: Limits

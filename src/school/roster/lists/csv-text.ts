@@ -3,6 +3,7 @@
  * of OneRoster sets is strict, because programs write those.)
  */
 import { FatalFinding, fatal } from '../findings.ts'
+import { breaksIn, closingQuote } from '../read/read.ts'
 import { cellCharactersMax, columnsMax, type Row, tooManyColumns } from './sheets.ts'
 
 const separators = [',', ';', '\t', '|'] as const
@@ -48,7 +49,7 @@ function* split(file: string, text: string, separator: string, from: number): Ge
       const end = closingQuote(text, at)
       if (end < 0) throw unclosed(file, line + breaks)
       cell = text.slice(at + 1, end).replaceAll('""', '"')
-      breaks += cell.match(/\r\n|\n|\r/g)?.length ?? 0
+      breaks += breaksIn(cell)
       at = end + 1
     }
     cellEnd.lastIndex = at
@@ -68,12 +69,6 @@ function* split(file: string, text: string, separator: string, from: number): Ge
     breaks = 0
     cells = []
   }
-}
-
-function closingQuote(text: string, opening: number): number {
-  let at = text.indexOf('"', opening + 1)
-  while (at >= 0 && text[at + 1] === '"') at = text.indexOf('"', at + 2)
-  return at
 }
 
 function unclosed(file: string, line: number): FatalFinding {

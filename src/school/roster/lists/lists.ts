@@ -210,8 +210,8 @@ const aloneMessage =
   'A folder or zip must be the only file. Use either one export, or class lists as CSV or Excel files.'
 
 function filesIn(archive: Archive): Files {
-  const read = async (name: string) => buffer(await archive.open(name))
-  return { name: archive.name, names: archive.names, read }
+  const { name, names } = archive
+  return { name, names, read: (file) => buffer(archive.open(file)) }
 }
 
 /** The files of an export may be handed in one by one. */

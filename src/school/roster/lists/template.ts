@@ -2,10 +2,11 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UsageError } from '../../../errors.ts'
+import { Meter } from '../bounds.ts'
 import { FindingLog } from '../findings.ts'
-import { recogniseColumns } from '../list-headers.ts'
 import { readClassLists } from './class-list.ts'
 import { csvLine, filesOf, SetContent, writeZip } from './set.ts'
+import { findTable } from './tables.ts'
 import { TermDays } from './terms.ts'
 
 const headers = [
@@ -15,8 +16,7 @@ const headers = [
 
 /** Returns the paths, in order. Nothing is overwritten. */
 export async function writeTemplate(folder: string, today: string, schoolName: string): Promise<string[]> {
-  const rows = exampleRows(today)
-  const table = [headers, ...rows]
+  const table = [headers, ...exampleRows(today)]
   const set = join(folder, 'oneroster')
   await mkdir(set, { recursive: true })
   // Excel recognises UTF-8 only by the byte order mark.
@@ -25,7 +25,7 @@ export async function writeTemplate(folder: string, today: string, schoolName: s
   await write(paths[0]!, csv)
   await write(paths[1]!, '')
   await writeZip(paths[1]!, workbookOf(table))
-  for (const [name, lines] of filesOf(contentOf(rows, schoolName))) {
+  for (const [name, lines] of filesOf(await contentOf(table, schoolName))) {
     const path = join(set, name)
     await write(path, `${[...lines].join('\n')}\n`)
     paths.push(path)
@@ -59,15 +59,13 @@ function exampleRows(today: string): string[][] {
   return [row(ada, 'anatomy'), row(ada, 'equine'), row(jose, 'anatomy'), row(marie, 'equine')]
 }
 
-function contentOf(rows: readonly string[][], schoolName: string): SetContent {
+async function contentOf(table: readonly string[][], schoolName: string): Promise<SetContent> {
   const content = new SetContent()
-  const table = {
-    ...{ file: 'class-list.csv', sheet: null, encoding: null, headerLine: 1, headers, counter: null },
-    ...{ joined: [], footer: null, otherSheets: [] },
-    columns: recogniseColumns(headers, new Map()),
-    rows: rows.map((cells, i) => ({ line: i + 2, cells })),
-  }
-  readClassLists([table], { terms: new TermDays(), dayOrder: null, schoolName }, content, new FindingLog())
+  const rows = table.map((cells, i) => ({ line: i + 1, cells }))
+  const sheet = { file: 'class-list.csv', sheet: null, encoding: null, rows }
+  const found = await findTable([sheet], new Map(), new Meter())
+  const options = { terms: new TermDays(), dayOrder: null, schoolName }
+  if ('columns' in found) readClassLists([found], options, content, new FindingLog())
   return content
 }
 

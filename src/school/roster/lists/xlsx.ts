@@ -46,7 +46,7 @@ async function* read(
 ): AsyncGenerator<void> {
   if (!archive.names.includes(path)) return
   try {
-    yield* parseXml(await archive.open(path), {
+    yield* parseXml(archive.open(path), {
       open(name, attributes) {
         meter.step()
         taker.open?.(name, attributes)

@@ -63,7 +63,8 @@ export class RowCutter {
       if (quote < 0) return
       const row = quotedRow(text, start)
       if (typeof row !== 'string') {
-        this.#taker.row(row.cells, breaksIn(row.cells))
+        const breaks = row.cells.reduce((sum, cell) => sum + breaksIn(cell), 0)
+        this.#taker.row(row.cells, breaks)
         at = row.end
       } else if (row === 'unclosed' && !isEnd && text.length - start < quotedRowCharactersMax) {
         this.#open = text.slice(start)
@@ -117,14 +118,10 @@ function quotedRow(text: string, start: number): { cells: string[]; end: number 
   }
 }
 
-function closingQuote(text: string, opening: number): number {
+export function closingQuote(text: string, opening: number): number {
   let at = text.indexOf('"', opening + 1)
   while (at >= 0 && text[at + 1] === '"') at = text.indexOf('"', at + 2)
   return at
 }
 
-function breaksIn(cells: readonly string[]): number {
-  let breaks = 0
-  for (const cell of cells) if (/[\r\n]/.test(cell)) breaks += cell.match(/\r\n|\n|\r/g)!.length
-  return breaks
-}
+export const breaksIn = (cell: string) => cell.match(/\r\n|\n|\r/g)?.length ?? 0

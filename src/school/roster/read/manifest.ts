@@ -73,7 +73,7 @@ export async function readManifest(
       if (mode !== null) modes.set(property.slice('file.'.length), { mode, line })
     }
   }
-  const source = await archive.open(name)
+  const source = archive.open(name)
   await readCsv(
     { name, source, columns: manifestColumns, foreign: [] },
     {

@@ -19,6 +19,7 @@ import { StatusReader } from './status.ts'
 
 export { type Archive, openArchive } from './archive.ts'
 export { dataFiles } from './columns.ts'
+export { breaksIn, closingQuote } from './csv-rows.ts'
 export { meetingsText, parseMeetings } from './meetings.ts'
 export { isDay, parseId, parsePersonName, parseText } from './values.ts'
 
@@ -253,7 +254,7 @@ class RosterReader {
     let cells: Cells | undefined
     let idColumn = 0
     const other = file.columns[version === '1.1' ? '1.2' : '1.1']
-    const source = await this.#archive.open(name)
+    const source = this.#archive.open(name)
     const isRead = await readCsv(
       { name, source, columns, foreign: other?.all ?? [] },
       {
