@@ -110,8 +110,7 @@ export class Roster {
           newest_row_at: newestRowAt,
         },
         seen: plan,
-        write: (writing) =>
-          writePlan(plan, writing, writer, (written, total) => onProgress('writing', written, total)),
+        write: (writing) => writePlan(plan, writing, writer, onProgress),
       }),
     )
   }
@@ -171,22 +170,18 @@ export class Roster {
   }
 
   /** Corrects a student until the file agrees. Returns null if there is nothing to change. */
-  correct(personId: string, wanted: Partial<Corrected>, by: By): Promise<number | null> {
-    return this.#correct(personId, wanted, by)
+  async correct(personId: string, wanted: Partial<Corrected> | null, by: By): Promise<number | null> {
+    const seen = await rosterState(this.#db)
+    return this.#alone(seen, by, (writer) => writeCorrection(personId, wanted, seen, writer))
   }
 
   /** Removes a correction: the file's values apply again. */
   uncorrect(personId: string, by: By): Promise<number | null> {
-    return this.#correct(personId, null, by)
+    return this.correct(personId, null, by)
   }
 
   async corrections(): Promise<Correction[]> {
     return correctionsOf(this.#db, (await rosterState(this.#db)).content)
-  }
-
-  async #correct(personId: string, wanted: Partial<Corrected> | null, by: By): Promise<number | null> {
-    const seen = await rosterState(this.#db)
-    return this.#alone(seen, by, (writer) => writeCorrection(personId, wanted, seen, writer))
   }
 
   /**

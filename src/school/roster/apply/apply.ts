@@ -14,7 +14,7 @@ import { newId } from '../../../platform/lib/random.ts'
 import { endFeedsOfMoved } from '../../student/student.ts'
 import { digestOfText, type NextStudent } from '../compare/compare.ts'
 import { movedOn } from '../errors.ts'
-import type { Plan } from '../plan.ts'
+import type { Plan, Progress } from '../plan.ts'
 import { batchWriter, type NewVersion, newCorrection, newVersion, type RowWrite } from '../rows.ts'
 import { canPublish, isAsSeen } from '../rules.ts'
 import type { CorrectionRow } from '../store/corrections.ts'
@@ -87,13 +87,13 @@ export async function writePlan(
   plan: Plan,
   writing: Writing,
   writer: Writer,
-  onBatch: (written: number, total: number) => void,
+  onProgress: Progress,
 ): Promise<void> {
   const total = totalOf(plan)
   await writeInBatches(writesOf(plan, writing), writing.generation, writer, (written) =>
-    onBatch(Math.min(written, total), total),
+    onProgress('writing', Math.min(written, total), total),
   )
-  onBatch(total, total)
+  onProgress('writing', total, total)
   // With the statistics of an empty table, reading a class list takes a hundred times as long.
   if (changesMuch(plan)) await writer.db.analyze(['person', 'student', 'roster_record', 'roster_enrolment'])
 }

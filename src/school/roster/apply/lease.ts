@@ -9,27 +9,22 @@ import { decision } from '../../../platform/db/decision.ts'
 import { type Clock, second } from '../../../platform/lib/clock.ts'
 import { newId } from '../../../platform/lib/random.ts'
 import { RosterError } from '../errors.ts'
-import {
-  isLeaseLost,
-  type Lease,
-  lockState,
-  readHighest,
-  release,
-  renewLease,
-  rosterState,
-  takeLease,
-} from '../store/state.ts'
+import * as store from '../store/state.ts'
 
 export type { Lease } from '../store/state.ts'
 
 const leaseMs = 15 * second
 const pollMs = 200
 
-export async function whileLeased<T>(db: Db, clock: Clock, work: (lease: Lease) => Promise<T>): Promise<T> {
+export async function whileLeased<T>(
+  db: Db,
+  clock: Clock,
+  work: (lease: store.Lease) => Promise<T>,
+): Promise<T> {
   const holder = newId()
   await waitForLease(db, clock, holder)
   const renewed = function* (statements: Iterable<Statement>) {
-    yield renewLease(holder, clock.now() + leaseMs)
+    yield store.renewLease(holder, clock.now() + leaseMs)
     yield* statements
   }
   try {
@@ -39,11 +34,11 @@ export async function whileLeased<T>(db: Db, clock: Clock, work: (lease: Lease) 
       async decide(rule) {
         const until = clock.now() + leaseMs
         const decided = await db.decide(
-          decision({ state: lockState(), highest: readHighest() }, ({ state, highest }) => {
+          decision({ state: store.lockState(), highest: store.readHighest() }, ({ state, highest }) => {
             if (state?.leased_by !== holder) return { result: null }
             const last_generation = Math.max(state.last_generation, highest!.id)
             const { writes = [], result } = rule({ ...state, last_generation })
-            return { writes: [renewLease(holder, until), ...writes], result: { result } }
+            return { writes: [store.renewLease(holder, until), ...writes], result: { result } }
           }),
         )
         if (!decided) throw tookOver()
@@ -51,10 +46,10 @@ export async function whileLeased<T>(db: Db, clock: Clock, work: (lease: Lease) 
       },
     })
   } catch (error) {
-    throw isLeaseLost(error) ? tookOver() : error
+    throw store.isLeaseLost(error) ? tookOver() : error
   } finally {
     // If this fails, the lease expires.
-    await release(db, holder).catch(() => {})
+    await store.release(db, holder).catch(() => {})
   }
 }
 
@@ -62,11 +57,11 @@ const tookOver = () => new RosterError('busy', 'another import took over')
 
 /** If the lease is renewed while we wait, its owner is alive and we give up. If not, we wait until it expires. */
 async function waitForLease(db: Db, clock: Clock, holder: string): Promise<void> {
-  const seen = await rosterState(db)
+  const seen = await store.rosterState(db)
   for (;;) {
     const now = clock.now()
-    if (await takeLease(db, holder, now, now + leaseMs)) return
-    const state = await rosterState(db)
+    if (await store.takeLease(db, holder, now, now + leaseMs)) return
+    const state = await store.rosterState(db)
     const renewed = state.leased_by !== null && state.leased_until !== seen.leased_until
     if (renewed) throw new RosterError('busy', 'another import is running; try again when it has finished')
     await pause(pollMs)

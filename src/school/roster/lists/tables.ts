@@ -184,11 +184,7 @@ function otherThan({ cells }: Row): (row: Row) => boolean {
 }
 
 /** How a table was understood, for the registrar to check. */
-export interface ShownTable {
-  readonly file: string
-  readonly sheet: string | null
-  readonly encoding: Encoding
-  readonly headerLine: number
+export interface ShownTable extends Pick<Table, 'file' | 'sheet' | 'encoding' | 'headerLine'> {
   readonly rows: number
   readonly mapping: readonly {
     readonly field: Field

@@ -122,12 +122,8 @@ export function isDay(text: string): boolean {
   const month = Number(text.slice(5, 7))
   const day = Number(text.slice(8))
   if (year < 1000 || month < 1 || month > 12) return false
-  return day >= 1 && day <= daysIn(year, month)
-}
-
-function daysIn(year: number, month: number): number {
-  if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28
-  return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31
+  const lastDay = new Date(Date.UTC(year, month, 0)).getUTCDate()
+  return day >= 1 && day <= lastDay
 }
 
 /** Epoch milliseconds. A time without a zone counts as UTC. */

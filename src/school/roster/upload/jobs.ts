@@ -6,22 +6,24 @@ import { createWriteStream } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import type { Static } from 'typebox'
 import type { Db, Statement } from '../../../platform/db/db.ts'
 import type { By } from '../../../platform/lib/by.ts'
 import { type DayOrder, type Field, isListZip, type MadeSet, makeSet, TermDays } from '../lists/lists.ts'
 import {
   type Change,
   groupOf,
-  type Hold,
   type HoldCode,
   isRefused,
   type Plan,
+  type Progress,
   type Roster,
   RosterError,
   type PlanOptions as RosterPlanOptions,
 } from '../roster.ts'
 import { groups } from '../words.ts'
 import { type PlanSummary, planned, refusal } from './planned.ts'
+import type { RosterUndoPlan } from './schemas.ts'
 import { addChanges, finishPlanning, type PlanRow, partsOf, planById } from './store.ts'
 
 const changesPerPage = 100
@@ -52,17 +54,7 @@ export interface UndoJob {
   readonly by: By
 }
 
-export interface UndoView {
-  /** The current roster. */
-  readonly from: number
-  /** The roster that would be restored; 0 is the empty one. */
-  readonly to: number
-  readonly undone: number[]
-  readonly counts: { leaving: number; returning: number; changed: number }
-  readonly holds: Hold[]
-  /** The first of them. */
-  readonly changes: Change[]
-}
+export type UndoView = Static<typeof RosterUndoPlan>
 
 export interface ResultOf {
   readonly plan: undefined
@@ -77,7 +69,7 @@ export interface JobDeps {
   /** For files, emptied by the caller. */
   readonly folder: string
   readonly schoolName: string
-  onProgress(done: number, total: number | null): void
+  readonly onProgress: Progress
 }
 
 export async function work(job: Job, deps: JobDeps): Promise<ResultOf[Job['kind']]> {
@@ -128,7 +120,7 @@ async function apply(job: Extract<Job, { kind: 'apply' }>, deps: JobDeps): Promi
     plan.generation === row.generation &&
     JSON.stringify(plan.counts) === JSON.stringify(counts)
   if (!isSame) throw new RosterError('moved-on', 'the changes would differ from those shown')
-  return deps.roster.import(plan, job, (_stage, done, total) => deps.onProgress(done, total))
+  return deps.roster.import(plan, job, deps.onProgress)
 }
 
 async function showUndo(to: number | null, { roster }: JobDeps): Promise<UndoView> {
@@ -184,11 +176,7 @@ async function setOf(row: PlanRow, { db, folder, schoolName }: JobDeps): Promise
 
 function planOf(row: PlanRow, path: string, { roster, onProgress }: JobDeps): Promise<Plan> {
   const { isList, map, terms, dates, ...options }: PlanOptions = JSON.parse(row.options)
-  return roster.plan(path, {
-    ...options,
-    name: row.file_name,
-    onProgress: (_stage, done, total) => onProgress(done, total),
-  })
+  return roster.plan(path, { ...options, name: row.file_name, onProgress })
 }
 
 /** Every change, in pages by group. Returns how many there are. */
@@ -206,7 +194,7 @@ async function keepChanges(
   const write = async () => {
     await db.stage(waiting)
     waiting = []
-    onProgress(done, total)
+    onProgress('writing', done, total)
   }
   const found = groups.map((group, place) => ({
     ...{ group, place, page: 0, count: 0 },

@@ -12,8 +12,7 @@ import { type Clock, day, minute, second } from '../../../platform/lib/clock.ts'
 import { isRunning } from '../../../platform/lib/processes.ts'
 import { tooMuchMemory, tooMuchTime } from '../bounds.ts'
 import { fatal } from '../findings.ts'
-import { RosterError, type RosterFailure } from '../roster.ts'
-import type { BadRows, HoldShares } from '../words.ts'
+import { RosterError, type RosterFailure, type RosterOptions } from '../roster.ts'
 import type { Job, ResultOf } from './jobs.ts'
 
 const folderPrefix = 'chiron-upload-'
@@ -30,13 +29,10 @@ export type JobLimits = Readonly<Partial<Record<Job['kind'], number>>>
 const usualLimits: JobLimits = { plan: 15 * minute, 'show-undo': 5 * minute }
 
 /** Everything a job needs to open the store. */
-export interface JobSettings {
+export interface JobSettings extends Required<Pick<RosterOptions, 'timeZone' | 'holdShares' | 'badRows'>> {
   readonly databaseUrl: string
-  readonly timeZone: string
   readonly secret: string
   readonly secretPrevious: string | null
-  readonly holdShares: Partial<HoldShares>
-  readonly badRows: BadRows
   /** For class lists, which do not name it. */
   readonly schoolName: string
 }

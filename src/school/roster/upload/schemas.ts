@@ -1,15 +1,6 @@
 import { Nullable, OpenObject, Timestamp, Titled } from '../../../platform/http/schemas.ts'
 import { Type } from '../../../platform/http/type.ts'
-import {
-  dayOrders,
-  fieldNames,
-  groups,
-  holdCodes,
-  matchKeys,
-  planFailures,
-  planKinds,
-  planStates,
-} from '../words.ts'
+import * as words from '../words.ts'
 
 export const generationNumbers = { min: 0, max: 2 ** 31 - 1 }
 
@@ -36,7 +27,7 @@ const Finding = Titled('RosterFinding', {
   value: Nullable(Type.String()),
   message: Type.String({ description: 'The problem in plain words.' }),
 })
-const HoldCode = Type.Enum([...holdCodes], { title: 'RosterHoldCode' })
+const HoldCode = Type.Enum([...words.holdCodes], { title: 'RosterHoldCode' })
 const Hold = Titled('RosterHold', {
   code: HoldCode,
   reason: Type.String(),
@@ -53,9 +44,9 @@ const Progress = Type.Object(
 )
 
 export const Mode = Type.Enum(['bulk', 'delta'], { title: 'RosterMode' })
-export const MatchKey = Type.Enum([...matchKeys], { title: 'RosterMatchKey' })
-export const Group = Type.Enum([...groups], { title: 'RosterGroup' })
-export const DayOrder = Type.Enum([...dayOrders], { title: 'RosterDayOrder' })
+export const MatchKey = Type.Enum([...words.matchKeys], { title: 'RosterMatchKey' })
+export const Group = Type.Enum([...words.groups], { title: 'RosterGroup' })
+export const DayOrder = Type.Enum([...words.dayOrders], { title: 'RosterDayOrder' })
 export const PlanOptions = Titled('RosterPlanOptions', {
   mode: Nullable(Mode),
   match: Nullable(MatchKey),
@@ -72,7 +63,7 @@ const ListTable = Titled('RosterListTable', {
   rows: Type.Integer(),
   mapping: Type.Array(
     Titled('RosterListColumn', {
-      field: Type.Enum([...fieldNames], { title: 'RosterListField' }),
+      field: Type.Enum([...words.fieldNames], { title: 'RosterListField' }),
       header: Type.String(),
       samples: Type.Array(Type.String(), { description: 'The cells of the first three rows.' }),
     }),
@@ -89,12 +80,12 @@ const GroupCount = Titled('RosterGroupCount', {
   kept: Type.Integer({ description: 'The number that `/changes` lists.' }),
 })
 
-const State = Type.Enum([...planStates], {
+const State = Type.Enum([...words.planStates], {
   title: 'RosterPlanState',
   description:
     '`planning`: the changes are being worked out. `refused`: the file has errors. `failed`: nothing has changed; an import can be tried again, and a file whose plan could not be made (`roster` is null) is uploaded again.',
 })
-const Failure = Type.Enum([...planFailures], {
+const Failure = Type.Enum([...words.planFailures], {
   title: 'RosterPlanFailure',
   description: 'Why it failed. `stopped`: the service was stopped. `error`: see the service’s log.',
 })
@@ -135,7 +126,7 @@ export const RosterPlan = Titled('RosterPlan', {
 
 const Side = Nullable(OpenObject())
 export const RosterChange = Titled('RosterChange', {
-  kind: Type.Enum([...planKinds], { title: 'RosterRecordKind' }),
+  kind: Type.Enum([...words.planKinds], { title: 'RosterRecordKind' }),
   sourcedId: Type.String(),
   operation: Type.Enum([...operations], { title: 'RosterOperation' }),
   name: Type.String(),

@@ -43,7 +43,7 @@ async function outcome(): Promise<Note> {
       roster,
       folder,
       schoolName,
-      onProgress(done, total) {
+      onProgress(_stage, done, total) {
         // Between two batches the import can be aborted safely.
         if (stopped) throw new Error('the service is shutting down')
         say({ progress: { done, total } })
