@@ -110,6 +110,22 @@ export class Patience {
   }
 }
 
+/** `why` explains errors that are not ours. */
+export async function patiently<T>(
+  limits: Limits,
+  why: (error: unknown) => string,
+  work: (patience: Patience) => Promise<T>,
+): Promise<T> {
+  const patience = new Patience(limits)
+  try {
+    return await work(patience)
+  } catch (error) {
+    throw error instanceof FetchError ? error : new FetchError(why(error))
+  } finally {
+    patience.over()
+  }
+}
+
 export function tooLarge(bytesMax: number): FetchError {
   return new FetchError(`the file is larger than ${bytesMax / 1024 / 1024} MiB`, 3)
 }

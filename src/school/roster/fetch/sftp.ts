@@ -7,25 +7,23 @@ import { basename, join, posix } from 'node:path'
 import Client from 'ssh2-sftp-client'
 import { reasonOf } from '../../../platform/lib/reason.ts'
 import type { SftpSource } from '../source.ts'
-import { type Arrival, FetchError, Patience, tooLarge, type Wanted } from './arrival.ts'
+import { type Arrival, FetchError, type Patience, patiently, tooLarge, type Wanted } from './arrival.ts'
 import { changedMeanwhile, type Entry, entryOf, newestOf } from './newest.ts'
 
-export async function takeFromSftp(source: SftpSource, wanted: Wanted): Promise<Arrival | null> {
-  const patience = new Patience(wanted.limits)
-  const socket = connect({ host: source.host, port: source.port, noDelay: true })
-  // The client's own `end` waits for the server.
-  patience.signal.addEventListener('abort', () => socket.destroy())
-  socket.on('error', () => {})
-  try {
-    await patience.for(once(socket, 'connect'))
-    const client = await signIn(source, socket, patience)
-    return await takeNewest(source, client, wanted, patience)
-  } catch (error) {
-    throw explained(error)
-  } finally {
-    patience.over()
-    socket.destroy()
-  }
+export function takeFromSftp(source: SftpSource, wanted: Wanted): Promise<Arrival | null> {
+  return patiently(wanted.limits, whyNot, async (patience) => {
+    const socket = connect({ host: source.host, port: source.port, noDelay: true })
+    // The client's own `end` waits for the server.
+    patience.signal.addEventListener('abort', () => socket.destroy())
+    socket.on('error', () => {})
+    try {
+      await patience.for(once(socket, 'connect'))
+      const client = await signIn(source, socket, patience)
+      return await takeNewest(source, client, wanted, patience)
+    } finally {
+      socket.destroy()
+    }
+  })
 }
 
 async function signIn(source: SftpSource, socket: Socket, patience: Patience): Promise<Client> {
@@ -115,18 +113,16 @@ async function takeNewest(
   }
 }
 
-function explained(error: unknown): unknown {
-  if (error instanceof FetchError) return error
+function whyNot(error: unknown): string {
   const { message = '', code } = error as { message?: string; code?: unknown }
-  if (/authentication/i.test(message))
-    return new FetchError('the server refuses the user, password or key of the settings')
+  if (/authentication/i.test(message)) return 'the server refuses the user, password or key of the settings'
   if (/privateKey|private key|passphrase/i.test(message))
-    return new FetchError('CHIRON_ROSTER_KEY_FILE must name a private key without a passphrase')
+    return 'CHIRON_ROSTER_KEY_FILE must name a private key without a passphrase'
   if (code === 'ENOENT' || code === 2 || /no such file/i.test(message))
-    return new FetchError('there is no such file or folder on the server')
+    return 'there is no such file or folder on the server'
   if (code === 3 || /permission denied/i.test(message))
-    return new FetchError('the server does not let this user read the file or folder')
+    return 'the server does not let this user read the file or folder'
   if (/unexpected (end|close)|end of stream|not connected|no response/i.test(message))
-    return new FetchError('the connection was cut; try again')
-  return new FetchError(reasonOf(error))
+    return 'the connection was cut; try again'
+  return reasonOf(error)
 }

@@ -6,7 +6,7 @@ import { httpClientFor } from '../../../platform/lib/http-client.ts'
 import { isLoopbackHost } from '../../../platform/lib/network.ts'
 import { reasonOf } from '../../../platform/lib/reason.ts'
 import type { WebSource } from '../source.ts'
-import { type Arrival, FetchError, Patience, tooLarge, type Wanted } from './arrival.ts'
+import { type Arrival, FetchError, type Patience, patiently, tooLarge, type Wanted } from './arrival.ts'
 
 const redirectsMax = 5
 const markCharactersMax = 1_000
@@ -21,19 +21,15 @@ const zipTypes = [
   'binary/octet-stream',
 ]
 
-export async function takeFromWeb(
-  source: WebSource,
-  { known, folder, limits }: Wanted,
-): Promise<Arrival | null> {
-  const patience = new Patience(limits)
-  try {
+export function takeFromWeb(source: WebSource, { known, folder, limits }: Wanted): Promise<Arrival | null> {
+  return patiently(limits, whyNot, async (patience) => {
     const response = await follow(source, known, patience)
-    if (isUnchanged(response, known)) return null
+    if (response.statusCode === 304 && known !== null) return null
     checkAnswer(response, limits.bytesMax)
     const path = join(folder, 'roster.zip')
     const bytes = await patience.save(response, path)
     const announced = response.headers['content-length']
-    if (announced !== undefined && Number(announced) !== bytes) throw cut()
+    if (announced !== undefined && Number(announced) !== bytes) throw new FetchError(cut)
     return {
       path,
       name: nameIn(source.url),
@@ -41,11 +37,7 @@ export async function takeFromWeb(
       writtenAt: modifiedAt(response),
       async verify() {},
     }
-  } catch (error) {
-    throw explained(error)
-  } finally {
-    patience.over()
-  }
+  })
 }
 
 /** Credentials are sent only to the configured server. */
@@ -106,10 +98,6 @@ function conditionsOf(known: string | null): Record<string, string> {
   return modified === undefined ? {} : { 'If-Modified-Since': modified }
 }
 
-function isUnchanged({ statusCode }: IncomingMessage, known: string | null): boolean {
-  return statusCode === 304 && known !== null
-}
-
 function checkAnswer(response: IncomingMessage, bytesMax: number): void {
   const { statusCode, headers } = response
   const refuse = (error: FetchError): never => {
@@ -146,15 +134,12 @@ function nameIn(url: string): string {
   return /^[\w.~-]{1,100}\.zip$/i.test(last) ? last : 'roster.zip'
 }
 
-const cut = () => new FetchError('the connection was cut before the whole file had arrived; try again')
+const cut = 'the connection was cut before the whole file had arrived; try again'
 
-function explained(error: unknown): unknown {
-  if (error instanceof FetchError) return error
+function whyNot(error: unknown): string {
   const { code = '', message = '' } = error as NodeJS.ErrnoException
-  if (message === 'aborted' || code === 'ERR_STREAM_PREMATURE_CLOSE') return cut()
+  if (message === 'aborted' || code === 'ERR_STREAM_PREMATURE_CLOSE') return cut
   if (/CERT|SELF_SIGNED|UNABLE_TO/.test(code))
-    return new FetchError(
-      `the server's certificate is not trusted (${message}); to trust your own authority, name its file in NODE_EXTRA_CA_CERTS`,
-    )
-  return new FetchError(reasonOf(error))
+    return `the server's certificate is not trusted (${message}); to trust your own authority, name its file in NODE_EXTRA_CA_CERTS`
+  return reasonOf(error)
 }

@@ -9,12 +9,11 @@ import type { FindingLog } from '../findings.ts'
 import { type Field, fieldNames, isDayFirst, isFamilyFirst, namesSeveral } from '../list-headers.ts'
 import type { ClassKind } from '../records.ts'
 import { Cells } from './cells.ts'
-import { type DayOrder, type Days, meetingsFrom, orderOf } from './day-text.ts'
+import { type DayOrder, type Days, meetingsFrom, orderOf, type TermDays } from './day-text.ts'
 import { nameFrom, type PersonName, teacherNameFrom } from './person-name.ts'
 import { idOf, type SetClass, type SetContent, slug } from './set.ts'
 import { placeOf, type Row } from './sheets.ts'
 import type { Table } from './tables.ts'
-import type { TermDays } from './terms.ts'
 
 export interface ListOptions {
   readonly terms: TermDays

@@ -28,10 +28,9 @@ import { columnFindings, findTable, type ShownTable, shownTable, type Table } fr
 import { sheetsOf } from './xlsx.ts'
 
 export { type Field, fieldNamed, fieldNames, fields, type Mapping } from '../list-headers.ts'
-export { type DayOrder, dayOrders } from './day-text.ts'
+export { type DayOrder, dayOrders, TermDays } from './day-text.ts'
 export type { ShownTable } from './tables.ts'
 export { writeTemplate } from './template.ts'
-export { TermDays } from './terms.ts'
 
 export interface ListFile {
   readonly path: string

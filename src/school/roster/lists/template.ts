@@ -5,9 +5,9 @@ import { UsageError } from '../../../errors.ts'
 import { Meter } from '../bounds.ts'
 import { FindingLog } from '../findings.ts'
 import { readClassLists } from './class-list.ts'
+import { TermDays } from './day-text.ts'
 import { csvLine, filesOf, SetContent, writeZip } from './set.ts'
 import { findTable } from './tables.ts'
-import { TermDays } from './terms.ts'
 
 const headers = [
   ...['Student number', 'First name', 'Last name', 'E-mail', 'Year', 'Class', 'Teacher', 'Teacher e-mail'],

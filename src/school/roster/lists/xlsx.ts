@@ -101,10 +101,9 @@ const isTrue = (text: string | undefined) => text === '1' || text === 'true'
 
 async function readStrings(parts: Parts): Promise<string[]> {
   const strings: string[] = []
-  const text = new TextCollector()
+  const text = textIn('t')
   await readWhole(parts, 'xl/sharedStrings.xml', {
-    open: (name) => text.open(name),
-    text: (some) => text.text(some),
+    ...text,
     close(name) {
       text.close(name)
       if (name === 'si') strings.push(withoutEscapes(text.end()))
@@ -121,35 +120,27 @@ function bounded(text: string, charactersMax = cellCharactersMax): string {
 /** An escape takes seven characters. */
 const writtenMax = 7 * cellCharactersMax
 
-/** Joins the runs of rich text, without phonetic guides. */
-class TextCollector implements XmlTaker {
-  readonly #tag: string
-  #text = ''
-  #isText = false
-  #isAid = false
-
-  constructor(tag = 't') {
-    this.#tag = tag
+/** Joins the texts in this tag, such as the runs of rich text, without phonetic guides. */
+function textIn(tag: string) {
+  let joined = ''
+  let isText = false
+  let isAid = false
+  const step = (name: string, isOpen: boolean) => {
+    if (name === tag) isText = isOpen
+    else if (name === 'rPh') isAid = isOpen
   }
-
-  open(name: string): void {
-    if (name === this.#tag) this.#isText = true
-    else if (name === 'rPh') this.#isAid = true
-  }
-
-  text(text: string): void {
-    if (this.#isText && !this.#isAid) this.#text = bounded(this.#text + text, writtenMax)
-  }
-
-  close(name: string): void {
-    if (name === this.#tag) this.#isText = false
-    else if (name === 'rPh') this.#isAid = false
-  }
-
-  end(): string {
-    const text = this.#text
-    this.#text = ''
-    return text
+  return {
+    open: (name: string) => step(name, true),
+    close: (name: string) => step(name, false),
+    text(text: string) {
+      if (isText && !isAid) joined = bounded(joined + text, writtenMax)
+    },
+    /** What was joined since the last call. */
+    end() {
+      const text = joined
+      joined = ''
+      return text
+    },
   }
 }
 
@@ -185,65 +176,50 @@ function formatOf({ formatCode: format = 'General' }: Attributes): string {
 }
 
 async function* rowsOf(workbook: Workbook, path: string): AsyncGenerator<Row> {
-  const reader = new RowsReader(workbook)
-  for await (const _ of read(workbook, path, reader)) yield* reader.taken()
+  const rows: Row[] = []
+  const taker = rowTaker(workbook, (row) => rows.push(row))
+  for await (const _ of read(workbook, path, taker)) yield* rows.splice(0)
 }
 
-class RowsReader implements XmlTaker {
-  readonly #workbook: Workbook
-  #rows: Row[] = []
-  #line = 0
-  #cells: string[] = []
-  #cell: Cell | null = null
+function rowTaker(workbook: Workbook, take: (row: Row) => void): XmlTaker {
+  let line = 0
+  let cells: string[] = []
+  let cell: Cell | null = null
+  const [inlineText, plainText] = [textIn('t'), textIn('v')]
   /** The column of a cell without a reference. */
-  #nextColumn = 0
-
-  constructor(workbook: Workbook) {
-    this.#workbook = workbook
+  let nextColumn = 0
+  const endCell = ({ column, ...rest }: Cell) => {
+    const text = shown(rest, workbook)
+    if (text.trim() === '') return
+    if (column >= columnsMax) throw tooManyColumns(workbook.archive.name, line)
+    workbook.meter.cell(text)
+    while (cells.length < column) cells.push('')
+    cells[column] = text
   }
-
-  /** The rows since the last call. */
-  taken(): Row[] {
-    const rows = this.#rows
-    this.#rows = []
-    return rows
-  }
-
-  open(name: string, { r, s, t = 'n' }: Attributes): void {
-    if (name === 'row') {
-      this.#line = numberFrom(r) ?? this.#line + 1
-      this.#cells = []
-      this.#nextColumn = 0
-    } else if (name === 'c') {
-      const column = columnOf(r) ?? this.#nextColumn
-      const value = new TextCollector(t === 'inlineStr' ? 't' : 'v')
-      this.#cell = { column, type: t, style: Number(s ?? 0), value, hasFormula: false }
-      this.#nextColumn = column + 1
-    } else if (this.#cell) {
-      if (name === 'f') this.#cell.hasFormula = true
-      this.#cell.value.open(name)
-    }
-  }
-
-  text(text: string): void {
-    this.#cell?.value.text(text)
-  }
-
-  close(name: string): void {
-    if (name === 'c') this.#endCell()
-    else if (name !== 'row') this.#cell?.value.close(name)
-    else if (this.#cells.length > 0) this.#rows.push({ line: this.#line, cells: this.#cells })
-  }
-
-  #endCell(): void {
-    const cell = this.#cell
-    this.#cell = null
-    const text = cell ? shown(cell, this.#workbook) : ''
-    if (!cell || text.trim() === '') return
-    if (cell.column >= columnsMax) throw tooManyColumns(this.#workbook.archive.name, this.#line)
-    this.#workbook.meter.cell(text)
-    while (this.#cells.length < cell.column) this.#cells.push('')
-    this.#cells[cell.column] = text
+  return {
+    open(name, { r, s, t = 'n' }) {
+      if (name === 'row') {
+        line = numberFrom(r) ?? line + 1
+        cells = []
+        nextColumn = 0
+      } else if (name === 'c') {
+        const column = columnOf(r) ?? nextColumn
+        const value = t === 'inlineStr' ? inlineText : plainText
+        cell = { column, type: t, style: Number(s ?? 0), value, hasFormula: false }
+        nextColumn = column + 1
+      } else if (cell) {
+        cell.hasFormula ||= name === 'f'
+        cell.value.open(name)
+      }
+    },
+    text: (text) => cell?.value.text(text),
+    close(name) {
+      if (name === 'c') {
+        if (cell) endCell(cell)
+        cell = null
+      } else if (name !== 'row') cell?.value.close(name)
+      else if (cells.length > 0) take({ line, cells })
+    },
   }
 }
 
@@ -264,11 +240,11 @@ interface Cell {
   readonly column: number
   readonly type: string
   readonly style: number
-  readonly value: TextCollector
+  readonly value: ReturnType<typeof textIn>
   hasFormula: boolean
 }
 
-function shown(cell: Cell, { strings, formats, is1904 }: Workbook): string {
+function shown(cell: Omit<Cell, 'column'>, { strings, formats, is1904 }: Workbook): string {
   const { type } = cell
   const value = cell.value.end()
   if (value === '') return cell.hasFormula && type !== 'str' && type !== 'inlineStr' ? uncalculated : ''

@@ -36,26 +36,17 @@ export function resolveHeader(
     tell('error', code, message, { value: shown(null, value) })
     return null
   }
-  if (only?.includes(','))
-    return refuse(
-      'bad-quotes',
-      only,
-      'Each line is in double quotes as a whole, so it counts as one cell. Export the file again, with quotes around single cells only.',
-    )
-  if (curly !== undefined)
-    return refuse(
-      'bad-quotes',
-      curly,
-      `The cells are in the wrong quotation marks. Use straight double ones ("), or none.`,
-    )
-  if (only !== undefined && /[;\t|]/.test(only))
-    return refuse(
-      'wrong-separator',
-      only,
-      'The cells are not separated by commas. Save the file as CSV with a comma as the separator (in Excel: "CSV UTF-8 (Comma delimited)", with English regional settings).',
-    )
+  if (only?.includes(',')) return refuse('bad-quotes', only, quotedWhole)
+  if (curly !== undefined) return refuse('bad-quotes', curly, wrongQuotes)
+  if (only !== undefined && /[;\t|]/.test(only)) return refuse('wrong-separator', only, wrongSeparator)
   return columnsOf(names, expected, tell)
 }
+
+const quotedWhole =
+  'Each line is in double quotes as a whole, so it counts as one cell. Export the file again, with quotes around single cells only.'
+const wrongQuotes = `The cells are in the wrong quotation marks. Use straight double ones ("), or none.`
+const wrongSeparator =
+  'The cells are not separated by commas. Save the file as CSV with a comma as the separator (in Excel: "CSV UTF-8 (Comma delimited)", with English regional settings).'
 
 function columnsOf(
   names: readonly string[],

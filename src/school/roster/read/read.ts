@@ -107,7 +107,7 @@ class RosterReader {
   }
 
   #modes(): Pick<RosterFile, 'modes' | 'modeFrom'> {
-    const looksLike = this.#status.set.rows > 0 && this.#status.set.form === 'dated' ? 'delta' : 'bulk'
+    const looksLike = this.#status.set.form === 'dated' ? 'delta' : 'bulk'
     const modes: Partial<Record<Kind, Mode>> = {}
     let modeFrom: RosterFile['modeFrom'] = this.#mode === null ? 'manifest' : 'caller'
     for (const { name, kind } of dataFiles) {

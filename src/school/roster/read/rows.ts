@@ -107,14 +107,12 @@ function checkOneName(cells: Cells): void {
   if (cells.raw('givenName') === '' && cells.raw('familyName') === '')
     cells.tell('error', 'missing-value', column, 'A person needs at least one name.')
   else if (`${cells.raw('givenName')}${cells.raw('familyName')}`.includes(','))
-    cells.tell(
-      'warning',
-      'one-name',
-      column,
-      'The cell beside this one seems to have both names, with a comma. It was accepted as one; better give each name its own column.',
-    )
+    cells.tell('warning', 'one-name', column, bothNames)
   else cells.tell('warning', 'one-name', column, 'This person has only one name, which is accepted.')
 }
+
+const bothNames =
+  'The cell beside this one seems to have both names, with a comma. It was accepted as one; better give each name its own column.'
 
 const kindNames = new Set<string>(Object.values(classKinds))
 

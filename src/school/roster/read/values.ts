@@ -85,17 +85,14 @@ function withoutDisguise(text: string, tell: Tell): string {
   return bare
 }
 
+const controlled = 'The cell contains a line break or another control character. Remove it.'
+
 function isPlain(text: string, charactersMax: number, tell: Tell): boolean {
-  const isControlled = control.test(text)
-  if (isControlled)
-    tell(
-      'error',
-      'control-character',
-      'The cell contains a line break or another control character. Remove it.',
-    )
+  if (control.test(text)) tell('error', 'control-character', controlled)
   else if (text.length > charactersMax)
     tell('error', 'too-long', `The cell has ${text.length} characters; at most ${charactersMax} are allowed.`)
-  return !isControlled && text.length <= charactersMax
+  else return true
+  return false
 }
 
 export function parseDate(text: string, tell: Tell): string | null {

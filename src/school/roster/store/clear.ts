@@ -39,10 +39,11 @@ export function foldGenerations(keptSince: number, keptImports: number): Stateme
 }
 
 interface Clearing {
-  readonly change: string
   readonly table: string
   readonly key: string
   readonly where: string
+  /** Deletes if not given. */
+  readonly change?: string
 }
 
 const pauseMs = 5
@@ -50,12 +51,11 @@ const unpublished = '(select id from roster_generation where published_at is nul
 
 /** An unfinished or undone generation leaves its own rows, and `to_gen` on the rows it replaced. */
 const versions: readonly Clearing[] = versioned.flatMap(([table, key]) => [
-  { change: `delete from ${table}`, table, key, where: writtenAfter(table, kept) },
-  { change: `update ${table} set to_gen = null`, table, key, where: closedAfter(table, kept) },
+  { table, key, where: writtenAfter(table, kept) },
+  { table, key, where: closedAfter(table, kept), change: `update ${table} set to_gen = null` },
 ])
 /** Accounts that such a generation created for disabled students. */
 const strangers: Clearing = {
-  change: 'delete from person',
   table: 'person',
   key: 'id',
   where: `id in (select d.person_id from disabled_student d where ${writtenAfter('d', kept)}
@@ -65,23 +65,17 @@ const strangers: Clearing = {
 const unseen: readonly Clearing[] = [
   // Of a generation that was undone: the next import may decide otherwise.
   {
-    change: 'delete from student_identity',
     table: 'student_identity',
     key: 'sourced_id',
     where: `matched_from is not null and generation > ${kept}`,
   },
-  { change: 'delete from event', table: 'event', key: 'id', where: `generation in ${unpublished}` },
-  {
-    change: 'delete from roster_departure',
-    table: 'roster_departure',
-    key: 'generation, person_id',
-    where: `generation in ${unpublished}`,
-  },
+  { table: 'event', key: 'id', where: `generation in ${unpublished}` },
+  { table: 'roster_departure', key: 'generation, person_id', where: `generation in ${unpublished}` },
 ]
 
 /** Removes what an unfinished or undone generation wrote, in short batches, except what can be redone. */
 export async function clearLeftovers(db: Db, lease: Lease, batch: number): Promise<void> {
-  const clear = async ({ change, table, key, where }: Clearing) => {
+  const clear = async ({ table, key, where, change = `delete from ${table}` }: Clearing) => {
     const sql = `${change} where (${key}) in (select ${key} from ${table} where ${where} limit ${batch}) returning 1 as one`
     while ((await lease.write([statement(sql)])).length === batch) await pause(pauseMs)
   }
