@@ -135,8 +135,7 @@ async function mustBeFree(
   if (email_key === null) return
   const owners = await studentsAmong(db, content, 'email_key', [email_key])
   const other = owners.find(({ person_id }) => person_id !== personId)
-  if (other)
-    throw new UsageError(
-      `this is the address of ${fullName(other)} (${other.student_number ?? other.sourced_id})`,
-    )
+  if (!other) return
+  const owner = `${fullName(other)} (${other.student_number ?? other.sourced_id})`
+  throw new UsageError(`this is the address of ${owner}`)
 }

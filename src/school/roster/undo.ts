@@ -113,16 +113,10 @@ async function contentOf(db: Db, to: number, seen: StateRow, { earlier, later }:
   const reachable = [...later, ...earlier.filter((id) => id >= seen.folded)]
   if (content !== undefined && reachable.includes(content)) return content
   const isKnown = content !== undefined && earlier.includes(content)
-  const why =
-    content === seen.content
-      ? 'is what the roster is now'
-      : isKnown
-        ? 'is no longer kept'
-        : 'cannot be restored'
-  const available = await numbersOf(db, reachable)
-  throw new UsageError(
-    `number ${to} ${why}; available: ${available.join(', ')} (see "chiron roster history")`,
-  )
+  const gone = isKnown ? 'is no longer kept' : 'cannot be restored'
+  const why = content === seen.content ? 'is what the roster is now' : gone
+  const available = (await numbersOf(db, reachable)).join(', ')
+  throw new UsageError(`number ${to} ${why}; available: ${available} (see "chiron roster history")`)
 }
 
 /** An undo has a number of its own for an earlier roster, and either number leads there. */

@@ -238,9 +238,8 @@ function otherThanList(names: readonly string[]): string | null {
 /** The first characters of a file; null for a folder. */
 async function startOf(path: string): Promise<string | null> {
   const file = await open(path).catch((error: NodeJS.ErrnoException) => {
-    throw new UsageError(
-      error.code === 'ENOENT' ? `${path}: there is no such file.` : `${path} cannot be read (${error.code}).`,
-    )
+    if (error.code === 'ENOENT') throw new UsageError(`${path}: there is no such file.`)
+    throw new UsageError(`${path} cannot be read (${error.code}).`)
   })
   try {
     if ((await file.stat()).isDirectory()) return null

@@ -43,10 +43,8 @@ export class Imports {
     const { roster } = this.#deps
     const row = await this.#imported(number)
     if ((await roster.told([row])).has(number)) return changesOfImport(roster, row)
-    throw new AppError(
-      'not-found',
-      `The changes of number ${number} are no longer kept: the roster before or after it is gone.`,
-    )
+    const message = `The changes of number ${number} are no longer kept: the roster before or after it is gone.`
+    throw new AppError('not-found', message)
   }
 
   showUndo(to: number | null): Promise<UndoView> {
@@ -85,10 +83,8 @@ function asRefusal(error: unknown): never {
   if (failure === 'held') throw invalidField({ pointer: '#/allow', detail: (error as Error).message })
   if (failure === 'busy')
     throw new AppError('unavailable', 'Another import is running.', { retryAfterSeconds: 30 })
-  if (error instanceof FatalFinding)
-    throw new AppError('unavailable', 'This takes more time or memory than it may.', {
-      retryAfterSeconds: 60,
-    })
+  const tooMuch = 'This takes more time or memory than it may.'
+  if (error instanceof FatalFinding) throw new AppError('unavailable', tooMuch, { retryAfterSeconds: 60 })
   if (error instanceof UsageError) throw invalidField({ pointer: '#/to', detail: error.message })
   throw error
 }

@@ -40,28 +40,24 @@ export interface PlanOptions extends Pick<RosterPlanOptions, 'mode' | 'match' | 
   readonly dates?: DayOrder
 }
 
-export type Job =
-  | { readonly kind: 'plan'; readonly planId: string }
-  | { readonly kind: 'apply'; readonly planId: string; readonly allow: readonly HoldCode[]; readonly by: By }
-  | { readonly kind: 'show-undo'; readonly to: number | null }
-  | ({ readonly kind: 'undo' } & UndoJob)
+interface PlanJob {
+  readonly planId: string
+}
 
-export interface UndoJob {
-  readonly to: number | null
-  /** Only if this roster is still in force. */
-  readonly from: number | null
+interface Approval {
   readonly allow: readonly HoldCode[]
   readonly by: By
 }
 
-export type UndoView = Static<typeof RosterUndoPlan>
+type ApplyJob = PlanJob & Approval
 
-export interface ResultOf {
-  readonly plan: undefined
-  readonly apply: number | null
-  readonly 'show-undo': UndoView
-  readonly undo: number
+export interface UndoJob extends Approval {
+  readonly to: number | null
+  /** Only if this roster is still in force. */
+  readonly from: number | null
 }
+
+export type UndoView = Static<typeof RosterUndoPlan>
 
 export interface JobDeps {
   readonly db: Db
@@ -72,20 +68,14 @@ export interface JobDeps {
   readonly onProgress: Progress
 }
 
-export async function work(job: Job, deps: JobDeps): Promise<ResultOf[Job['kind']]> {
-  switch (job.kind) {
-    case 'plan':
-      return plan(job.planId, deps)
-    case 'apply':
-      return apply(job, deps)
-    case 'show-undo':
-      return showUndo(job.to, deps)
-    case 'undo':
-      return undo(job, deps)
-  }
-}
+const jobs = { plan, apply, 'show-undo': showUndo, undo }
+type Kind = keyof typeof jobs
+export type Job = { [K in Kind]: { readonly kind: K } & Parameters<(typeof jobs)[K]>[0] }[Kind]
+export type ResultOf = { [K in Kind]: Awaited<ReturnType<(typeof jobs)[K]>> }
 
-async function plan(planId: string, deps: JobDeps): Promise<undefined> {
+export const work = (job: Job, deps: JobDeps): Promise<ResultOf[Kind]> => jobs[job.kind](job as never, deps)
+
+async function plan({ planId }: PlanJob, deps: JobDeps): Promise<undefined> {
   const { db, roster } = deps
   const row = await rowOf(planId, deps)
   const set = await setOf(row, deps)
@@ -109,7 +99,7 @@ async function plan(planId: string, deps: JobDeps): Promise<undefined> {
 }
 
 /** Plans again from the kept file; fails if the result differs from what was shown. */
-async function apply(job: Extract<Job, { kind: 'apply' }>, deps: JobDeps): Promise<number | null> {
+async function apply(job: ApplyJob, deps: JobDeps): Promise<number | null> {
   const row = await rowOf(job.planId, deps)
   const { path } = await setOf(row, deps)
   // A list makes the same set every time.
@@ -123,7 +113,7 @@ async function apply(job: Extract<Job, { kind: 'apply' }>, deps: JobDeps): Promi
   return deps.roster.import(plan, job, deps.onProgress)
 }
 
-async function showUndo(to: number | null, { roster }: JobDeps): Promise<UndoView> {
+async function showUndo({ to }: Pick<UndoJob, 'to'>, { roster }: JobDeps): Promise<UndoView> {
   const plan = await roster.planUndo(to ?? undefined)
   const changes: Change[] = []
   for await (const change of plan.changes()) {

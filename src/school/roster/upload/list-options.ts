@@ -8,11 +8,8 @@ export function mappingFrom(texts: readonly string[]): Partial<Record<Field, str
   for (const text of texts) {
     const [, name = '', header] = /^([^=]+)=(.+)$/s.exec(text) ?? []
     const field = fieldNamed(name)
-    if (field === undefined || header === undefined)
-      throw invalidField({
-        parameter: 'map',
-        detail: `takes a field and a header, such as number=Matricola; fields are ${fieldNames.join(', ')}`,
-      })
+    const detail = `takes a field and a header, such as number=Matricola; fields are ${fieldNames.join(', ')}`
+    if (field === undefined || header === undefined) throw invalidField({ parameter: 'map', detail })
     mapping[field] = header
   }
   return mapping
@@ -21,11 +18,7 @@ export function mappingFrom(texts: readonly string[]): Partial<Record<Field, str
 /** From `2026-09-01..2027-01-31` or `Autumn=2026-09-01..2027-01-31`. */
 export function termsFrom(texts: string[]): string[] {
   const days = new TermDays()
-  for (const text of texts)
-    if (!days.add(text))
-      throw invalidField({
-        parameter: 'term',
-        detail: 'takes the first and the last day, such as Autumn 2026=2026-08-17..2026-12-18',
-      })
+  const detail = 'takes the first and the last day, such as Autumn 2026=2026-08-17..2026-12-18'
+  for (const text of texts) if (!days.add(text)) throw invalidField({ parameter: 'term', detail })
   return texts
 }

@@ -1,16 +1,16 @@
 /** A plan that is made, as its row keeps it. */
-import type { Finding, Hold, Plan, Seen } from '../roster.ts'
+import type { Static } from 'typebox'
+import type { Finding, Seen } from '../roster.ts'
 import type { Group } from '../words.ts'
+import type { RosterPlan } from './schemas.ts'
 
 const findingsMax = 1_000
 
-export interface PlanSummary {
-  readonly file: { version: string | null; rows: number | null; modes: string[]; missing: string[] }
-  readonly counts: Plan['counts'] | Record<string, never>
-  readonly holds: Hold[]
-  readonly badRows: number
-  readonly skipsBadRows: boolean
-  readonly findings: { readonly errors: number; readonly warnings: number }
+type View = Static<typeof RosterPlan>
+
+export interface PlanSummary extends Pick<View, 'counts' | 'holds' | 'badRows' | 'skipsBadRows'> {
+  readonly file: Pick<View, 'version' | 'rows' | 'modes' | 'missing'>
+  readonly findings: Pick<View, 'errors' | 'warnings'>
   readonly groups: readonly { readonly group: Group; readonly count: number }[]
 }
 
