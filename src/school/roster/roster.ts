@@ -33,7 +33,6 @@ import {
   usualShares,
 } from './words.ts'
 
-export type { Hold } from './checks/checks.ts'
 export { type Change, fieldsOf, groupOf, publicId } from './compare/compare.ts'
 export { exitCodes, RosterError, type RosterFailure } from './errors.ts'
 export { isEmpty, isRefused, type Plan, type PlanOptions, type Progress } from './plan.ts'

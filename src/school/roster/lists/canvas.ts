@@ -3,23 +3,22 @@
  * sections.csv and terms.csv. Ids are those of Canvas. A section is a class; so is a course that has enrolments of its
  * own. Canvas keeps roles in enrolments only, so people without one are skipped unless declared_user_type is set.
  */
-import { aboutFile, type FindingLog } from '../findings.ts'
+import { aboutFile } from '../findings.ts'
 import type { Days } from './day-text.ts'
-import { type ExportFiles, type ExportRow, emailIn, tellSkipped } from './export-files.ts'
+import { type ExportFiles, type ExportReading, type ExportRow, emailIn, tellSkipped } from './export-files.ts'
 import { nameFrom } from './person-name.ts'
-import type { Reading } from './sds.ts'
 import type { SetPerson } from './set.ts'
 
 export const isCanvas = async (files: ExportFiles): Promise<boolean> =>
   files.has('users', 'enrollments') &&
   ((await files.hasColumn('users', 'userid')) || (await files.hasColumn('users', 'canvasuserid')))
 
-export async function readCanvas(reading: Reading, log: FindingLog): Promise<void> {
+export async function readCanvas(reading: ExportReading): Promise<void> {
   if (!reading.files.needs('users', 'courses', 'enrollments')) return
   const leftOut = await new CanvasReader(reading).read()
   if (leftOut === 0) return
   const message = `${leftOut === 1 ? '1 person has' : `${leftOut} people have`} no enrolment and no declared_user_type, so their role is unknown; they were skipped.`
-  log.add(aboutFile('warning', 'no-role', 'users.csv', message))
+  reading.log.add(aboutFile('warning', 'no-role', 'users.csv', message))
 }
 
 const orgId = 'school'
@@ -40,14 +39,14 @@ interface Course extends Section {
 }
 
 class CanvasReader {
-  readonly #reading: Reading
+  readonly #reading: ExportReading
   readonly #terms = new Map<string, Section>()
   readonly #courses = new Map<string, Course>()
   readonly #sections = new Map<string, Section & { readonly courseId: string }>()
   readonly #people = new Map<string, Omit<SetPerson, 'role'> & { declared: string }>()
   readonly #roles = new Map<string, SetPerson['role']>()
 
-  constructor(reading: Reading) {
+  constructor(reading: ExportReading) {
     this.#reading = reading
   }
 

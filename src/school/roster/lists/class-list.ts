@@ -5,6 +5,7 @@
  */
 import { parseAddress } from '../../../platform/lib/address.ts'
 import { folded } from '../../../platform/lib/folded.ts'
+import type { Meter } from '../bounds.ts'
 import type { FindingLog } from '../findings.ts'
 import { type Field, fieldNames, isDayFirst, isFamilyFirst, namesSeveral } from '../list-headers.ts'
 import type { ClassKind } from '../records.ts'
@@ -20,6 +21,14 @@ export interface ListOptions {
   /** null: inferred from the list. */
   readonly dayOrder: DayOrder | null
   readonly schoolName: string
+}
+
+/** What all that read lists share. */
+export interface Reading {
+  readonly options: ListOptions
+  readonly content: SetContent
+  readonly log: FindingLog
+  readonly meter: Meter
 }
 
 interface Student {
@@ -50,21 +59,14 @@ const names: readonly Field[] = ['name', 'firstName', 'lastName', 'secondLastNam
 const studentFields: readonly Field[] = [...names, 'number', 'email', 'year']
 const classFields = fieldNames.filter((field) => !studentFields.includes(field))
 
-export function readClassLists(
-  tables: readonly Table[],
-  options: ListOptions,
-  content: SetContent,
-  log: FindingLog,
-): void {
-  const reader = new ClassListReader(options, content, log)
+export function readClassLists(tables: readonly Table[], reading: Reading): void {
+  const reader = new ClassListReader(reading)
   for (const table of tables) reader.read(table)
   reader.end()
 }
 
 class ClassListReader {
-  readonly #options: ListOptions
-  readonly #content: SetContent
-  readonly #log: FindingLog
+  readonly #reading: Reading
   readonly #byNumber = new Map<string, Student>()
   readonly #byAddress = new Map<string, Student>()
   readonly #students = new Set<Student>()
@@ -73,17 +75,15 @@ class ClassListReader {
   readonly #said = new Map<string, readonly ClassAndDays[]>()
   readonly #told = new Set<string>()
 
-  constructor(options: ListOptions, content: SetContent, log: FindingLog) {
-    this.#options = options
-    this.#content = content
-    this.#log = log
+  constructor(reading: Reading) {
+    this.#reading = reading
   }
 
   read(table: Table): void {
     this.#said.clear()
     const order = this.#orderIn(table)
     for (const row of table.rows) {
-      const reader = new RowReader(table, row, this.#log)
+      const reader = new RowReader(table, row, this.#reading.log)
       if (reader.isBlank()) continue
       const student = this.#student(reader)
       const places = reader.isNobody() ? [] : this.#classes(reader, order)
@@ -97,7 +97,7 @@ class ClassListReader {
   }
 
   #orderIn(table: Table): DayOrder | null {
-    if (this.#options.dayOrder !== null) return this.#options.dayOrder
+    if (this.#reading.options.dayOrder !== null) return this.#reading.options.dayOrder
     const columns = [table.columns.at.get('start') ?? -1, table.columns.at.get('end') ?? -1]
     const texts = table.rows.flatMap(({ cells }) => columns.map((at) => cells[at] ?? ''))
     return orderOf(texts) ?? (isDayFirst(table.headers) ? 'day-first' : null)
@@ -165,9 +165,9 @@ class ClassListReader {
   }
 
   #org(row: RowReader): string {
-    const name = row.text('school') || this.#options.schoolName
+    const name = row.text('school') || this.#reading.options.schoolName
     const id = row.text('school') === '' ? 'school' : idOf('school', slug(name))
-    if (!this.#content.orgs.has(id)) this.#content.orgs.set(id, name)
+    if (!this.#reading.content.orgs.has(id)) this.#reading.content.orgs.set(id, name)
     return id
   }
 
@@ -192,7 +192,7 @@ class ClassListReader {
     if (term === null) return null
     const title = group === '' ? course : `${course} (${group})`
     const id = idOf('class', slug(code || course), slug(group), term.key)
-    const known = this.#content.classes.get(id)
+    const known = this.#reading.content.classes.get(id)
     const one = known ?? this.#newClass(id, title, { code, course, row })
     one.termIds.add(term.id)
     if (row.text('room') !== '') one.rooms.add(row.text('room'))
@@ -204,21 +204,22 @@ class ClassListReader {
   #newClass(id: string, title: string, of: { code: string; course: string; row: RowReader }): SetClass {
     const { code, course, row } = of
     const courseId = idOf('course', slug(code || course))
-    if (!this.#content.courses.has(courseId)) this.#content.courses.set(courseId, { title: course, code })
+    if (!this.#reading.content.courses.has(courseId))
+      this.#reading.content.courses.set(courseId, { title: course, code })
     const kind = kindFrom(row.text('kind'))
-    return this.#content.addClass(id, { title, code, kind, courseId, orgId: this.#org(row) })
+    return this.#reading.content.addClass(id, { title, code, kind, courseId, orgId: this.#org(row) })
   }
 
   /** `key` is the part of a class's id that distinguishes terms. */
   #term(row: RowReader, order: DayOrder | null): { id: string; key: string; days: Days } | null {
     const name = row.text('term')
-    const days = row.days('start', 'end', order) ?? this.#options.terms.of(name, order)
+    const days = row.days('start', 'end', order) ?? this.#reading.options.terms.of(name, order)
     if (days === 'refused') return null
     if (days === null) return this.#noTerm(name, row)
     const range = `${days.start}-${days.end}`
-    const key = this.#options.terms.isName(name, order) ? slug(name) : range
+    const key = this.#reading.options.terms.isName(name, order) ? slug(name) : range
     const id = idOf('term', key, ...(key === range ? [] : [days.start, days.end]))
-    this.#content.addTerm(id, key === range ? '' : name, days)
+    this.#reading.content.addTerm(id, key === range ? '' : name, days)
     return { id, key, days }
   }
 
@@ -279,7 +280,7 @@ class ClassListReader {
 
   /** Ids depend on numbers and addresses, which any row may add; so people are written last. */
   end(): void {
-    const content = this.#content
+    const content = this.#reading.content
     for (const student of this.#students) {
       const { number, email, year, name, orgId, places } = student
       const id = idOf('student', number || email.toLowerCase())
@@ -295,7 +296,7 @@ class ClassListReader {
       content.people.set(id, { role: 'teacher', enabled: true, ...name, number: '', email, year: '', orgId })
       for (const classId of classes) content.enrol({ classId, personId: id, role: 'teacher' })
     }
-    if (content.orgs.size === 0) content.orgs.set('school', this.#options.schoolName)
+    if (content.orgs.size === 0) content.orgs.set('school', this.#reading.options.schoolName)
   }
 }
 

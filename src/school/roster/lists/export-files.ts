@@ -1,10 +1,10 @@
 /** The CSV files of another system’s export, by name, with the rows of each by column. */
 
 import { bare } from '../../../platform/lib/nearest.ts'
-import type { Meter } from '../bounds.ts'
 import { decoded } from '../encoding.ts'
-import { aboutFile, type FindingLog } from '../findings.ts'
+import { aboutFile } from '../findings.ts'
 import { type CellColumns, Cells } from './cells.ts'
+import type { Reading } from './class-list.ts'
 import { csvRows } from './csv-text.ts'
 import { type DayOrder, orderOf } from './day-text.ts'
 import type { Row } from './sheets.ts'
@@ -18,18 +18,22 @@ export interface Files {
 /** Columns are named without case, spaces and underscores: `sisid` for "SIS ID", `userid` for user_id. */
 export type ExportRow = Cells<string>
 
+export interface ExportReading extends Reading {
+  readonly files: ExportFiles
+}
+
 export class ExportFiles {
+  readonly name: string
   readonly #files: Files
-  readonly #log: FindingLog
-  readonly #meter: Meter
+  readonly #reading: Pick<Reading, 'log' | 'meter'>
   /** Original file name, by lower-case name without `.csv`. */
   readonly #names: ReadonlyMap<string, string>
   readonly #termsTold = new Set<string>()
 
-  constructor(files: Files, log: FindingLog, meter: Meter) {
+  constructor(files: Files, reading: Pick<Reading, 'log' | 'meter'>) {
+    this.name = files.name
     this.#files = files
-    this.#log = log
-    this.#meter = meter
+    this.#reading = reading
     const csv = files.names.filter((name) => /\.csv$/i.test(name))
     this.#names = new Map(csv.map((name) => [name.slice(0, -4).toLowerCase(), name]))
   }
@@ -46,17 +50,18 @@ export class ExportFiles {
     for (const name of names)
       if (!this.has(name)) {
         const message = `${name}.csv is missing. Export it too, and use all files together.`
-        this.#log.add(aboutFile('error', 'missing-file', this.#files.name, message))
+        this.#reading.log.add(aboutFile('error', 'missing-file', this.name, message))
       }
     return this.has(...names)
   }
 
   /** Empty if there is no such file. */
   async *rows(name: string): AsyncGenerator<ExportRow> {
+    const { log, meter } = this.#reading
     const table = await this.#table(name)
     for (const row of table?.rows ?? []) {
-      this.#meter.row()
-      yield new Cells(table!.columns, row, this.#log)
+      meter.row()
+      yield new Cells(table!.columns, row, log)
     }
   }
 

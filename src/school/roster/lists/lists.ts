@@ -18,7 +18,7 @@ import { type Archive, openArchive } from '../read/read.ts'
 import type { Finding } from '../records.ts'
 import { isCanvas, readCanvas } from './canvas.ts'
 import { oneSpaced } from './cells.ts'
-import { type ListOptions, readClassLists } from './class-list.ts'
+import { type ListOptions, type Reading, readClassLists } from './class-list.ts'
 import { csvRows } from './csv-text.ts'
 import { ExportFiles, type Files } from './export-files.ts'
 import { isSds1, isSds2, readSds1, readSds2 } from './sds.ts'
@@ -51,22 +51,37 @@ export interface MadeSet {
   readonly counts: ReturnType<SetContent['counts']> | null
 }
 
+interface Making extends Reading {
+  readonly options: MakeSetOptions
+  readonly tables: Table[]
+  kind: MadeSet['kind']
+}
+
 /** Writes the set to `out`, a zip. */
 export async function makeSet(
   files: readonly ListFile[],
   out: string,
   options: MakeSetOptions,
 ): Promise<MadeSet> {
-  const maker = new SetMaker(options)
+  const name = files.map(nameOf).join(', ')
+  const meter = new Meter({ ...usualBounds, ...options.bounds }, name)
+  const [content, log, tables] = [new SetContent(), new FindingLog(), [] as Table[]]
+  const making: Making = { options, content, log, meter, tables, kind: 'class list' }
   try {
-    await maker.read(files)
+    await readFiles(files, name, making)
   } catch (error) {
     if (!(error instanceof FatalFinding)) throw error
-    maker.log.end(error)
+    log.end(error)
   }
-  const made = maker.made(files.map(nameOf).join(', '))
-  if (made.counts !== null) await writeZip(out, filesOf(maker.content))
-  return made
+  const findings = log.all(name)
+  const isBad = findings.some(({ severity }) => severity === 'error')
+  if (!isBad) await writeZip(out, filesOf(content))
+  return {
+    kind: making.kind,
+    tables: tables.map(shownTable),
+    findings,
+    counts: isBad ? null : content.counts(),
+  }
 }
 
 /** Whether a zip is a workbook or the export of another system, and not a OneRoster set. */
@@ -77,7 +92,7 @@ export async function isListZip(path: string): Promise<boolean> {
   try {
     if (isWorkbook(archive)) return true
     const { name, names, start } = archive
-    const files = new ExportFiles({ name, names, read: start }, new FindingLog(), new Meter())
+    const files = new ExportFiles({ name, names, read: start }, { log: new FindingLog(), meter: new Meter() })
     if (files.has('manifest')) return false
     const isSds =
       isSds1(files) || ((await files.hasColumn('roles', 'usersourcedid')) && (await isSds2(files)))
@@ -94,117 +109,88 @@ const nameOf = ({ path, name }: ListFile) => name ?? basename(path)
 /** A workbook with many sheets, pictures and comments has a few hundred parts. */
 const partsMax = 2000
 
-class SetMaker {
-  readonly content = new SetContent()
-  readonly log = new FindingLog()
-  readonly #options: MakeSetOptions
-  readonly #bounds: Bounds
-  #kind: MadeSet['kind'] = 'class list'
-  #tables: Table[] = []
-
-  constructor(options: MakeSetOptions) {
-    this.#options = options
-    this.#bounds = { ...usualBounds, ...options.bounds }
-  }
-
-  made(name: string): MadeSet {
-    const findings = this.log.all(name)
-    const isBad = findings.some(({ severity }) => severity === 'error')
-    const counts = isBad ? null : this.content.counts()
-    return { kind: this.#kind, tables: this.#tables.map(shownTable), findings, counts }
-  }
-
-  async read(files: readonly ListFile[]): Promise<void> {
-    const meter = new Meter(this.#bounds, files.map(nameOf).join(', '))
-    const opened: (Archive | Sheet)[] = []
-    try {
-      for (const file of files) opened.push(await this.#open(file))
-      const archives = opened.filter((one) => 'close' in one)
-      const folder = archives.find((one) => !isWorkbook(one))
-      if (folder && files.length > 1) throw refused(folder.name, aloneMessage)
-      const several = archives.length === 0 ? filesAt(files) : null
-      if (folder && !(await this.#export(filesIn(folder), meter)))
-        throw refused(folder.name, await this.#notAnExport(filesIn(folder), meter))
-      if (folder || (several && (await this.#export(several, meter)))) return
-      for (const one of opened) await this.#table('close' in one ? sheetsOf(one, meter) : [one], meter)
-      if (!this.log.failsAsAWhole) readClassLists(this.#tables, this.#options, this.content, this.log)
-      this.#checkNotEmpty(files.map(nameOf).join(', '))
-    } finally {
-      for (const one of opened) if ('close' in one) one.close()
+async function readFiles(files: readonly ListFile[], name: string, making: Making): Promise<void> {
+  const { meter, tables, log } = making
+  const opened: (Archive | Sheet)[] = []
+  try {
+    for (const file of files) opened.push(await openFile(file, meter.bounds.octetsMax))
+    const archives = opened.filter((one) => 'close' in one)
+    const folder = archives.find((one) => !isWorkbook(one))
+    if (folder && files.length > 1) throw refused(folder.name, aloneMessage)
+    if (folder || archives.length === 0) {
+      const found = new ExportFiles(folder ? filesIn(folder) : filesAt(files), making)
+      if (await readExport(found, making)) return
+      if (folder) throw refused(folder.name, await whyNoExport(found))
     }
-  }
-
-  async #open({ path, name = basename(path) }: ListFile): Promise<Archive | Sheet> {
-    const start = await startOf(path)
-    if (start === null || start.startsWith('PK')) {
-      const opened = await openArchive(path, this.#bounds.octetsMax, {
-        name,
-        entriesMax: partsMax,
-        other: otherThanList,
-        otherStart: () => null,
-      })
-      const error = opened.findings.find(({ severity }) => severity === 'error')
-      if (error) {
-        opened.close()
-        throw new FatalFinding(error)
-      }
-      return opened
-    }
-    const other = otherThanText(start)
-    if (other !== null) throw refused(name, other)
-    if ((await stat(path)).size > this.#bounds.octetsMax) throw tooLarge(name, this.#bounds.octetsMax)
-    const { text, encoding } = decoded(await readFile(path))
-    return { file: name, sheet: null, encoding, rows: csvRows(name, text) }
-  }
-
-  async #table(sheets: Iterable<Sheet> | AsyncIterable<Sheet>, meter: Meter): Promise<void> {
-    const found = await findTable(sheets, this.#options.mapping, meter)
-    if ('columns' in found) {
-      this.#tables.push(found)
-      for (const finding of columnFindings(found, this.#options.mapping)) this.log.add(finding)
-      return
-    }
-    for (const { place, first } of found.beginnings) {
-      const begins = first === null ? 'It is empty.' : `It begins with: ${shownCells(first.cells)}.`
-      const message = `No row near the top has known column names such as "Last name", "E-mail" or "Class". ${begins} Add a row with column names, or say what yours mean, in the console or with --map email="…" --map name="…".`
-      this.log.add({ ...aboutFile('error', 'missing-column', place, message), line: first?.line ?? null })
-    }
-  }
-
-  #checkNotEmpty(name: string): void {
-    if (this.log.failsAsAWhole || this.#tables.some(({ rows }) => rows.length > 0)) return
-    const message = 'The list has a header and no rows. Fill it in, or choose another file.'
-    this.log.add(aboutFile('error', 'empty-file', name, message))
-  }
-
-  /** False if it is not a known export. */
-  async #export(files: Files, meter: Meter): Promise<boolean> {
-    const found = new ExportFiles(files, this.log, meter)
-    const { content, log } = this
-    const reading = { files: found, options: this.#options, content }
-    if (await isCanvas(found)) {
-      this.#kind = 'Canvas export'
-      await readCanvas(reading, log)
-    } else if (isSds1(found) || (await isSds2(found))) {
-      this.#kind = 'School Data Sync files'
-      await (isSds1(found) ? readSds1 : readSds2)(reading)
-    } else return false
-    if (content.people.size === 0 && !log.failsAsAWhole) {
-      const message =
-        'It contains no students and no teachers. Export everything, and use all files together.'
-      log.add(aboutFile('error', 'empty-file', files.name, message))
-    }
-    return true
-  }
-
-  async #notAnExport(files: Files, meter: Meter): Promise<string> {
-    const found = new ExportFiles(files, this.log, meter)
-    if (found.has('users') && (await found.hasColumn('users', 'sourcedid')))
-      return 'This is already a OneRoster set. Use it unchanged: upload it in the console, or run chiron roster check.'
-    return 'This is neither a Canvas SIS export (users.csv, courses.csv, enrollments.csv …) nor files for Microsoft School Data Sync. Use the class lists themselves, not a folder or zip with them.'
+    for (const one of opened) await readTable('close' in one ? sheetsOf(one, meter) : [one], making)
+    if (log.failsAsAWhole) return
+    readClassLists(tables, making)
+    if (!log.failsAsAWhole && tables.every(({ rows }) => rows.length === 0))
+      log.add(aboutFile('error', 'empty-file', name, noRows))
+  } finally {
+    for (const one of opened) if ('close' in one) one.close()
   }
 }
 
+async function openFile(
+  { path, name = basename(path) }: ListFile,
+  octetsMax: number,
+): Promise<Archive | Sheet> {
+  const start = await startOf(path)
+  if (start === null || start.startsWith('PK')) {
+    const contents = { name, entriesMax: partsMax, other: otherThanList, otherStart: () => null }
+    const opened = await openArchive(path, octetsMax, contents)
+    const error = opened.findings.find(({ severity }) => severity === 'error')
+    if (!error) return opened
+    opened.close()
+    throw new FatalFinding(error)
+  }
+  const other = otherThanText(start)
+  if (other !== null) throw refused(name, other)
+  if ((await stat(path)).size > octetsMax) throw tooLarge(name, octetsMax)
+  const { text, encoding } = decoded(await readFile(path))
+  return { file: name, sheet: null, encoding, rows: csvRows(name, text) }
+}
+
+async function readTable(sheets: Iterable<Sheet> | AsyncIterable<Sheet>, making: Making): Promise<void> {
+  const { options, tables, log, meter } = making
+  const found = await findTable(sheets, options.mapping, meter)
+  if ('columns' in found) {
+    tables.push(found)
+    for (const finding of columnFindings(found, options.mapping)) log.add(finding)
+    return
+  }
+  for (const { place, first } of found.beginnings) {
+    const begins = first === null ? 'It is empty.' : `It begins with: ${shownCells(first.cells)}.`
+    const message = `No row near the top has known column names such as "Last name", "E-mail" or "Class". ${begins} Add a row with column names, or say what yours mean, in the console or with --map email="…" --map name="…".`
+    log.add({ ...aboutFile('error', 'missing-column', place, message), line: first?.line ?? null })
+  }
+}
+
+/** False if it is not a known export. */
+async function readExport(files: ExportFiles, making: Making): Promise<boolean> {
+  const { content, log } = making
+  const reading = { ...making, files }
+  if (await isCanvas(files)) {
+    making.kind = 'Canvas export'
+    await readCanvas(reading)
+  } else if (isSds1(files) || (await isSds2(files))) {
+    making.kind = 'School Data Sync files'
+    await (isSds1(files) ? readSds1 : readSds2)(reading)
+  } else return false
+  if (content.people.size === 0 && !log.failsAsAWhole)
+    log.add(aboutFile('error', 'empty-file', files.name, nobody))
+  return true
+}
+
+async function whyNoExport(files: ExportFiles): Promise<string> {
+  if (files.has('users') && (await files.hasColumn('users', 'sourcedid')))
+    return 'This is already a OneRoster set. Use it unchanged: upload it in the console, or run chiron roster check.'
+  return 'This is neither a Canvas SIS export (users.csv, courses.csv, enrollments.csv …) nor files for Microsoft School Data Sync. Use the class lists themselves, not a folder or zip with them.'
+}
+
+const noRows = 'The list has a header and no rows. Fill it in, or choose another file.'
+const nobody = 'It contains no students and no teachers. Export everything, and use all files together.'
 const aloneMessage =
   'A folder or zip must be the only file. Use either one export, or class lists as CSV or Excel files.'
 

@@ -2,16 +2,9 @@
  * Makes the content of a set from files for Microsoft School Data Sync: version 1 (School.csv, Section.csv, Student.csv,
  * Teacher.csv, StudentEnrollment.csv, TeacherRoster.csv) or 2.1 (orgs.csv, users.csv, roles.csv and so on).
  */
-import type { ListOptions } from './class-list.ts'
 import type { DayOrder } from './day-text.ts'
-import { type ExportFiles, type ExportRow, emailIn, tellSkipped } from './export-files.ts'
+import { type ExportFiles, type ExportReading, type ExportRow, emailIn, tellSkipped } from './export-files.ts'
 import { idOf, type SetContent, type SetPerson, type SetTerm } from './set.ts'
-
-export interface Reading {
-  readonly files: ExportFiles
-  readonly options: ListOptions
-  readonly content: SetContent
-}
 
 export const isSds1 = (files: ExportFiles): boolean =>
   files.has('student', 'section') || files.has('student', 'school')
@@ -20,7 +13,7 @@ export const isSds1 = (files: ExportFiles): boolean =>
 export const isSds2 = async (files: ExportFiles): Promise<boolean> =>
   files.has('orgs', 'users', 'roles') && !(await files.hasColumn('roles', 'sourcedid'))
 
-export async function readSds1(reading: Reading): Promise<void> {
+export async function readSds1(reading: ExportReading): Promise<void> {
   const { files, options, content } = reading
   if (!files.needs('school', 'section', 'student', 'studentenrollment')) return
   for await (const row of files.rows('school')) content.orgs.set(idIn(row, 'sisid'), row.text('name'))
@@ -59,7 +52,11 @@ function orgIn(row: ExportRow, column: string, content: SetContent): string {
   return content.orgs.has(idIn(row, column)) ? idIn(row, column) : first
 }
 
-function takeSection(row: ExportRow, order: DayOrder | null, { files, options, content }: Reading): void {
+function takeSection(
+  row: ExportRow,
+  order: DayOrder | null,
+  { files, options, content }: ExportReading,
+): void {
   const id = idIn(row, 'sisid')
   const name = row.text('termname') || row.text('termsisid')
   const days = row.days('termstartdate', 'termenddate', order) ?? options.terms.of(name, order)
@@ -90,7 +87,7 @@ function takeEnrolment1(row: ExportRow, role: SetPerson['role'], content: SetCon
   else content.enrol({ classId, personId, role })
 }
 
-export async function readSds2(reading: Reading): Promise<void> {
+export async function readSds2(reading: ExportReading): Promise<void> {
   const { files, content } = reading
   if (!files.needs('orgs', 'users', 'roles')) return
   for await (const row of files.rows('orgs')) content.orgs.set(idIn(row, 'sourcedid'), row.text('name'))
@@ -107,7 +104,7 @@ const sessionTypes: Readonly<Record<string, SetTerm['type']>> = {
   ...{ schoolyear: 'schoolYear', semester: 'semester', gradingperiod: 'gradingPeriod' },
 }
 
-async function readSessions({ files, options }: Reading): Promise<Map<string, SetTerm>> {
+async function readSessions({ files, options }: ExportReading): Promise<Map<string, SetTerm>> {
   const sessions = new Map<string, SetTerm>()
   const order = options.dayOrder ?? (await files.dayOrderOf('academicsessions', 'startdate', 'enddate'))
   for await (const row of files.rows('academicsessions')) {
@@ -122,7 +119,7 @@ async function readSessions({ files, options }: Reading): Promise<Map<string, Se
 type RoleOf = ReadonlyMap<string, Pick<SetPerson, 'role' | 'orgId' | 'year'>>
 
 /** A student who also teaches is a student. Other roles are ignored. */
-async function readRoles({ files, content }: Reading): Promise<RoleOf> {
+async function readRoles({ files, content }: ExportReading): Promise<RoleOf> {
   const roles = new Map<string, Pick<SetPerson, 'role' | 'orgId' | 'year'>>()
   for await (const row of files.rows('roles')) {
     const role = row.text('role').toLowerCase()
@@ -146,7 +143,7 @@ function takePerson2(row: ExportRow, roles: RoleOf, content: SetContent): void {
 function takeClass(
   row: ExportRow,
   sessions: ReadonlyMap<string, SetTerm>,
-  { files, options, content }: Reading,
+  { files, options, content }: ExportReading,
 ): void {
   const id = idIn(row, 'sourcedid')
   const listed = row.text('sessionsourcedids').split(',')

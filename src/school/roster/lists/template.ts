@@ -63,9 +63,10 @@ async function contentOf(table: readonly string[][], schoolName: string): Promis
   const content = new SetContent()
   const rows = table.map((cells, i) => ({ line: i + 1, cells }))
   const sheet = { file: 'class-list.csv', sheet: null, encoding: null, rows }
-  const found = await findTable([sheet], new Map(), new Meter())
+  const meter = new Meter()
+  const found = await findTable([sheet], new Map(), meter)
   const options = { terms: new TermDays(), dayOrder: null, schoolName }
-  if ('columns' in found) readClassLists([found], options, content, new FindingLog())
+  if ('columns' in found) readClassLists([found], { options, content, log: new FindingLog(), meter })
   return content
 }
 
