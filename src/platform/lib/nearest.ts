@@ -18,22 +18,28 @@ export function bare(text: string): string {
   return text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '')
 }
 
-/** Edit distance that also counts swapped neighbours as one (optimal string alignment). */
 function countSlips(a: string, b: string): number {
-  if (Math.abs(a.length - b.length) > 2) return 3
+  return Math.abs(a.length - b.length) > 2 ? 3 : slipsToBeginnings(a, b).at(-1)!
+}
+
+/**
+ * How many letters are wrong, missing, superfluous or swapped with the next one in `text`, if it should be a beginning of
+ * `whole`: for each of its beginnings, the empty one first (optimal string alignment).
+ */
+export function slipsToBeginnings(text: string, whole: string): number[] {
   let beforeLast: number[] = []
-  let last = Array.from({ length: b.length + 1 }, (_, j) => j)
-  for (let i = 1; i <= a.length; i++) {
+  let last = Array.from({ length: whole.length + 1 }, (_, j) => j)
+  for (let i = 1; i <= text.length; i++) {
     const row = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const same = a[i - 1] === b[j - 1] ? 0 : 1
+    for (let j = 1; j <= whole.length; j++) {
+      const same = text[i - 1] === whole[j - 1] ? 0 : 1
       let slips = Math.min(last[j]! + 1, row[j - 1]! + 1, last[j - 1]! + same)
-      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
+      const swapped = i > 1 && j > 1 && text[i - 1] === whole[j - 2] && text[i - 2] === whole[j - 1]
       if (swapped) slips = Math.min(slips, beforeLast[j - 2]! + 1)
       row.push(slips)
     }
     beforeLast = last
     last = row
   }
-  return last[b.length]!
+  return last
 }
