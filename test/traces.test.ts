@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
-import { traceSettings } from '../src/platform/lib/otel.ts'
+import { SpanExport } from '../src/operate/traces/export.ts'
+import { type TraceSettings, traceSettings } from '../src/platform/lib/otel.ts'
 import { atLength } from './support/engines.ts'
 import { startService } from './support/service.ts'
 import { eventually } from './support/wait.ts'
@@ -113,6 +114,29 @@ test('A caller who does not want a trace gets none', async (t) => {
     collector.spans().map(({ traceId, name }) => [traceId === 'b'.repeat(32), name]),
     [[false, 'GET /health/live']],
   )
+})
+
+test('What a collector could not take is sent again, and what it refuses is not', async (t) => {
+  const collector = await startCollector()
+  t.after(() => collector.close())
+  const lines: string[] = []
+  const log = { info: () => {}, warn: (_: object, line: string) => void lines.push(line) }
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_EXPORTER_OTLP_PROTOCOL: 'http/protobuf' }
+  const settings = traceSettings(env) as TraceSettings
+  const names = () => collector.spans().map(({ name }) => name)
+  const span = { traceId: 'a', spanId: 'b', kind: 1, startTimeUnixNano: '0', endTimeUnixNano: '1' }
+  const sending = new SpanExport(settings, '0', log)
+  const sendOne = async (name: string, status: number) => {
+    collector.answer.status = status
+    sending.add({ ...span, name, attributes: [], status: { code: 0 } })
+    await sending.close()
+  }
+  await sendOne('refused', 400)
+  await sendOne('first', 503)
+  assert.deepEqual(names(), [])
+  await sendOne('second', 200)
+  assert.deepEqual(names(), ['first', 'second'])
+  assert.match(lines[0]!, /asks for http\/protobuf, but traces are sent as http\/json/)
 })
 
 test('A failing collector is logged once and affects nobody', atLength, async (t) => {

@@ -1,6 +1,6 @@
 /**
- * Sends spans in batches by OTLP over HTTP with JSON. The queue is bounded: while the collector is away, new spans are
- * dropped. Only the first failure and the recovery are logged.
+ * Sends spans in batches by OTLP over HTTP with JSON. While the collector is away, spans wait, and those for which the queue
+ * has no room are dropped. Only the first failure and the recovery are logged.
  */
 import { second } from '../../platform/lib/clock.ts'
 import { Failure, type FailureLog } from '../../platform/lib/failure.ts'
@@ -36,6 +36,17 @@ const sendEveryMs = 2 * second
 const batchMax = 512
 const waitingMax = 4_096
 const timeoutMs = 10 * second
+/** Answers after which a batch is sent again (OTLP 1.10, Failures). */
+const passing: ReadonlySet<number> = new Set([429, 502, 503, 504])
+
+class Refused extends Error {
+  readonly mayPass: boolean
+
+  constructor(status: number) {
+    super(`the collector answered ${status}`)
+    this.mayPass = passing.has(status)
+  }
+}
 
 export class SpanExport {
   readonly #settings: TraceSettings
@@ -44,24 +55,28 @@ export class SpanExport {
   readonly #timer: NodeJS.Timeout
   #waiting: OtlpSpan[] = []
   #sending: Promise<void> | null = null
+  #isFailing = false
 
   constructor(settings: TraceSettings, version: string, log: FailureLog) {
     this.#settings = settings
     this.#version = version
     this.#failure = new Failure(log, 'sending traces')
     this.#timer = setInterval(() => this.#send(), sendEveryMs).unref()
+    if (settings.wantsProtobuf)
+      log.warn({}, 'OTEL_EXPORTER_OTLP_PROTOCOL asks for http/protobuf, but traces are sent as http/json')
   }
 
   add(span: OtlpSpan): void {
     if (this.#waiting.length < waitingMax) this.#waiting.push(span)
-    if (this.#waiting.length >= batchMax) this.#send()
+    if (this.#waiting.length >= batchMax && !this.#isFailing) this.#send()
   }
 
-  /** Sends the waiting spans once. */
+  /** Sends the waiting spans, unless the collector fails. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
     await this.#sending
-    while (this.#waiting.length > 0) await this.#send()
+    do await this.#send()
+    while (this.#waiting.length > 0 && !this.#isFailing)
   }
 
   #send(): Promise<void> | null {
@@ -69,8 +84,16 @@ export class SpanExport {
     const spans = this.#waiting.splice(0, batchMax)
     this.#sending = this.#post(spans)
       .then(
-        () => this.#failure.over(),
-        (error) => this.#failure.began(error),
+        () => {
+          this.#failure.over()
+          this.#isFailing = false
+        },
+        (error) => {
+          this.#failure.began(error)
+          const isLost = error instanceof Refused && !error.mayPass
+          if (!isLost) this.#waiting = [...spans, ...this.#waiting].slice(0, waitingMax)
+          this.#isFailing = true
+        },
       )
       .finally(() => {
         this.#sending = null
@@ -90,6 +113,6 @@ export class SpanExport {
       redirect: 'error',
     })
     await reply.body?.cancel()
-    if (!reply.ok) throw new Error(`the collector answered ${reply.status}`)
+    if (!reply.ok) throw new Refused(reply.status)
   }
 }

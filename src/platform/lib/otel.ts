@@ -8,6 +8,8 @@ export interface TraceSettings {
   readonly share: number
   /** Whether a caller's decision is followed. */
   readonly followsCaller: boolean
+  /** Whether the settings ask for `http/protobuf`, the default elsewhere. JSON is sent all the same. */
+  readonly wantsProtobuf: boolean
 }
 
 type Env = Readonly<Record<string, string | undefined>>
@@ -25,7 +27,7 @@ export function traceSettings(env: Env): TraceSettings | null | string {
   if (exporter !== undefined && exporter !== 'otlp')
     return `OTEL_TRACES_EXPORTER must be otlp or none, not ${JSON.stringify(exporter)}`
   const protocol = get('OTEL_EXPORTER_OTLP_TRACES_PROTOCOL') ?? get('OTEL_EXPORTER_OTLP_PROTOCOL')
-  if (protocol !== undefined && protocol !== 'http/json')
+  if (protocol !== undefined && protocol !== 'http/json' && protocol !== 'http/protobuf')
     return `OTEL_EXPORTER_OTLP_PROTOCOL must be http/json, not ${JSON.stringify(protocol)}`
   const url = URL.parse(endpoint ?? `${(base ?? 'http://localhost:4318').replace(/\/+$/, '')}/v1/traces`)
   if (!url || !/^https?:$/.test(url.protocol))
@@ -46,6 +48,7 @@ export function traceSettings(env: Env): TraceSettings | null | string {
     },
     share: { always_on: 1, always_off: 0, traceidratio: ratio }[plain]!,
     followsCaller: sampler !== plain,
+    wantsProtobuf: protocol === 'http/protobuf',
   }
 }
 
