@@ -12,14 +12,15 @@ import { endSessions } from '../src/identity/session/session.ts'
 import {
   admitMail,
   chooseNotice,
-  claimMails,
   forgetMail,
   lockMail,
   lockNotice,
+  mailsOf,
+  mails as mailTable,
   pruneMail,
   tryAllNow,
 } from '../src/messages/mail/store.ts'
-import { claimJobs } from '../src/messages/queue/store.ts'
+import { claimJobs, renew } from '../src/messages/queue/store.ts'
 import {
   countFailure,
   forgetFailures,
@@ -89,8 +90,6 @@ const sessions: Part = (db, round) => [
   ]),
 ]
 
-const inHand = new Set([20, 3, 11].map((i) => `m${i}`))
-
 /** Two inboxes of one domain. */
 function choosing(round: number, hasCode: boolean) {
   const id = `m${round % 40}`
@@ -111,7 +110,10 @@ const mails: Part = (db, round) => [
   db.decide(choosing(round, false)),
   tx(db, forgetMail('nobody', `inbox${round % 2}`)),
   ...['one', 'other'].map((by) =>
-    claimMails(db, { lane: 'codes', kinds: ['code'], by, inHand, now, leaseUntil: now, limit: 20 }),
+    claimJobs(db, mailTable, mailsOf('codes', ['code']), { by, now, leaseUntil: now, limit: 20 }),
+  ),
+  ...['m20', 'm3', 'm11'].map((id) =>
+    tx(db, [renew(mailTable, { id, claimed_by: round % 2 ? 'one' : 'other' }, now)]),
   ),
   tx(db, [tryAllNow(now - 1)]),
   tx(db, pruneMail(now, { caught: 0, noticed: 0, due: now - 1 })),

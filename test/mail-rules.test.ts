@@ -11,7 +11,7 @@ import {
   isHeldBy,
   isHeldOrWaits,
   type Limit,
-  type MailRow,
+  type Mail,
   sessionToName,
 } from '../src/messages/mail/rules.ts'
 import { day, hour, minute } from '../src/platform/lib/clock.ts'
@@ -19,7 +19,7 @@ import { countAfter, hasRoom } from '../src/platform/lib/limit.ts'
 
 const start = Date.parse('2026-11-19T08:00:00Z')
 
-const held: MailRow = {
+const held: Mail = {
   id: 'mail',
   session_id: 'session',
   role: 'veterinarian',
@@ -38,12 +38,12 @@ const held: MailRow = {
   report: null,
   claimed_by: 'one',
 }
-const lost: MailRow = { ...held, claimed_by: 'other' }
-const free: MailRow = { ...held, claimed_by: null }
-const waits: MailRow = { ...free, waits_for: 'service' }
+const lost: Mail = { ...held, claimed_by: 'other' }
+const free: Mail = { ...held, claimed_by: null }
+const waits: Mail = { ...free, waits_for: 'service' }
 
 describe('A worker', () => {
-  const cases: readonly [what: string, mail: MailRow | undefined, held: boolean, orWaits: boolean][] = [
+  const cases: readonly [what: string, mail: Mail | undefined, held: boolean, orWaits: boolean][] = [
     ['has a mail that it claimed', held, true, true],
     ['has no mail that another claimed', lost, false, false],
     ['has no mail that was given back', free, false, false],
@@ -61,7 +61,7 @@ describe('A worker', () => {
 describe('A notice', () => {
   const cases: readonly [
     what: string,
-    mail: MailRow | undefined,
+    mail: Mail | undefined,
     age: number,
     full: Limit | null,
     is: Choice,
@@ -81,14 +81,14 @@ describe('A notice', () => {
   ]
   for (const [what, mail, age, full, is] of cases)
     test(`${what}: ${is}`, () => {
-      assert.equal(choiceOf(mail, { worker: 'one', lastAt: start - age, full }, start), is)
+      assert.equal(choiceOf(mail, { claim: 'one', lastAt: start - age, full }, start), is)
     })
 })
 
 describe('A first code', () => {
   const cases: readonly [
     what: string,
-    mail: MailRow | undefined,
+    mail: Mail | undefined,
     queue: string | null,
     full: Limit | null,
     is: Admission,
@@ -106,9 +106,9 @@ describe('A first code', () => {
     ['gone', undefined, null, null, 'gone'],
   ]
   for (const [what, mail, queue, full, is] of cases)
-    test(`${what}: ${is}`, () => assert.equal(admissionOf(mail, { worker: 'one', queue, full }), is))
+    test(`${what}: ${is}`, () => assert.equal(admissionOf(mail, { claim: 'one', queue, full }), is))
 
-  const served: readonly [what: string, mail: MailRow | undefined, full: Limit | null, is: Admission][] = [
+  const served: readonly [what: string, mail: Mail | undefined, full: Limit | null, is: Admission][] = [
     ['with room', waits, null, 'admitted'],
     ['to an inbox with three', waits, 'inbox', 'inbox'],
     ['to a full domain', waits, 'domain', 'domain'],
@@ -119,11 +119,11 @@ describe('A first code', () => {
   ]
   for (const [what, mail, full, is] of served)
     test(`that waited, ${what}: ${is}`, () =>
-      assert.equal(admissionOf(mail, { worker: null, queue: null, full }), is))
+      assert.equal(admissionOf(mail, { claim: null, queue: null, full }), is))
 })
 
 describe('The event of a failed mail', () => {
-  const cases: readonly [kind: MailRow['kind'], session: string, names: string | null][] = [
+  const cases: readonly [kind: Mail['kind'], session: string, names: string | null][] = [
     [null, 's', 's'],
     ['code', 's', 's'],
     [null, '', null],

@@ -1,8 +1,11 @@
 /** Mails without a code: who gets them, how many, and in what order. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { claimMails, type Lane, lanes } from '../src/messages/mail/store.ts'
+import type { Mail } from '../src/messages/mail/rules.ts'
+import { type Lane, lanes, mails, mailsOf } from '../src/messages/mail/store.ts'
 import { mailKinds } from '../src/messages/mail/templates/texts.ts'
+import { claimJobs } from '../src/messages/queue/store.ts'
+import type { Db, Statement } from '../src/platform/db/db.ts'
 import { day, hour, minute, second } from '../src/platform/lib/clock.ts'
 import { atLength, engines, migratedStore, onPostgres, type Store } from './support/engines.ts'
 import { bulk } from './support/roster-school.ts'
@@ -344,11 +347,8 @@ for (const engine of engines) {
     })
     const { db } = service.app.parts
     const claim = (lane: Lane) =>
-      claimMails(db, {
-        lane,
-        kinds: mailKinds,
+      claimJobs<Mail>(db, mails, mailsOf(lane, mailKinds), {
         by: 'test',
-        inHand: new Set(),
         now: service.clock.now(),
         leaseUntil: 0,
         limit: 20,
@@ -388,6 +388,18 @@ test(
           `explain select id from outbox where sent_at is null and ${lane} and next_at <= 1000000 order by next_at limit 20`,
         )
         assert.match(JSON.stringify(plan), /Index (Only )?Scan using outbox_(codes|notices)_due/)
+      }
+      for (const lane of ['codes', 'notices'] as const) {
+        let claim: Statement | undefined
+        const tx: Db['tx'] = async (statements) => {
+          claim = statements[0]
+          return [[]]
+        }
+        const times = { now: 1_000_000, leaseUntil: 2_000_000 }
+        await claimJobs({ tx }, mails, mailsOf(lane, mailKinds), { by: 'test', ...times, limit: 20 })
+        const plan = JSON.stringify(await db.all(`explain ${claim!.postgres}`, claim!.params))
+        assert.match(plan, new RegExp(`outbox_${lane}_due.*Index Scan using outbox_pkey`))
+        assert.doesNotMatch(plan, /Seq Scan/)
       }
     }
   },

@@ -6,7 +6,8 @@ import { strangersMailLimits } from '../src/identity/limits/limits.ts'
 import { recipientsIn } from '../src/identity/people/people.ts'
 import { Outbox } from '../src/messages/mail/outbox.ts'
 import { smtpTransport } from '../src/messages/mail/smtp.ts'
-import { claimUntil, lanes } from '../src/messages/mail/store.ts'
+import { lanes, mails } from '../src/messages/mail/store.ts'
+import { renew } from '../src/messages/queue/store.ts'
 import type { Db, Param } from '../src/platform/db/db.ts'
 import { ownBranding } from '../src/platform/lib/branding.ts'
 import { day, second } from '../src/platform/lib/clock.ts'
@@ -456,13 +457,13 @@ for (const engine of engines) {
       for (const name of ['one', 'two']) await ask(service, `${name}@vets.example`)
       await eventually('both are under way', () => held.length === 2)
       const waiting = () =>
-        service.rows<{ id: string; claimed_by: string; next_at: number }>(
+        service.rows<{ readonly id: string; readonly claimed_by: string; readonly next_at: number }>(
           'select id, claimed_by, next_at from outbox order by id',
         )
       const [one, two] = await waiting()
       const later = one!.next_at + day
       const { db } = service.app.parts
-      await db.tx([claimUntil(one!.id, one!.claimed_by, later), claimUntil(two!.id, 'another worker', later)])
+      await db.tx([renew(mails, one!, later), renew(mails, { ...two!, claimed_by: 'another worker' }, later)])
       assert.deepEqual(
         (await waiting()).map(({ next_at }) => next_at),
         [later, two!.next_at],

@@ -25,7 +25,7 @@ const table = {
   columns: 'webhook_id, line, claimed_by',
 }
 
-function workerOn(db: Db, clock: TestClock) {
+function workerOn(db: Db, clock: TestClock, options: { isLong?: boolean; jobsMax?: number } = {}) {
   const begun: Work[] = []
   const said: string[] = []
   const log = {
@@ -34,7 +34,7 @@ function workerOn(db: Db, clock: TestClock) {
   }
   const work = async ({ webhook_id, line }: Line, signal: AbortSignal) => {
     const done = Promise.withResolvers<void>()
-    signal.addEventListener('abort', () => done.reject(signal.reason))
+    if (!options.isLong) signal.addEventListener('abort', () => done.reject(signal.reason))
     begun.push({ job: webhook_id + line, ...done })
     await done.promise
     await db.run('delete from webhook_line where webhook_id = $1 and line = $2', [webhook_id, line])
@@ -45,10 +45,11 @@ function workerOn(db: Db, clock: TestClock) {
       what: 'the work',
       table,
       leaseMs,
-      async dueLanes(now) {
+      ...options,
+      async dueLanes() {
         const due = await db.all<{ name: string }>(
           'select distinct webhook_id as name from webhook_line where next_at <= $1 order by webhook_id',
-          [now],
+          [clock.now()],
         )
         return due.map(({ name }) => {
           return { name, where: 'webhook_id = $5', params: [name], jobsMax: perLane, work }
@@ -114,11 +115,13 @@ for (const engine of engines)
       await pause(50)
       assert.deepEqual(begun().toSorted(), ['a1', 'b1', 'c1', 'd1'])
       clock.advance(1)
-      const heir = workerOn(db, clock)
-      await heir.begins('a1 b1 c1 d1')
-      const all = [...workers, heir]
-      for (const { resolve } of all.flatMap((one) => one.begun)) resolve()
-      await Promise.all(all.map(({ worker }) => worker.stop()))
+      // The others may look again, too.
+      workers.push(workerOn(db, clock))
+      workers.at(-1)!.worker.wake()
+      await eventually('all are claimed again', async () => begun().length === 8)
+      assert.deepEqual(begun().toSorted(), ['a1', 'a1', 'b1', 'b1', 'c1', 'c1', 'd1', 'd1'])
+      for (const { resolve } of workers.flatMap((one) => one.begun)) resolve()
+      await Promise.all(workers.map(({ worker }) => worker.stop()))
     })
 
     test('gives back what does not end when it stops, unless another process has claimed it since', async (t) => {
@@ -150,6 +153,51 @@ for (const engine of engines)
       worker.wake()
       await pause(50)
       assert.equal(begun.length, 2)
+    })
+
+    test('keeps a lease on long work when the clock jumps, and gives it up only when the process dies', async (t) => {
+      const { db, clock } = await storeWith(t, 'a1')
+      const { worker, begun, begins } = workerOn(db, clock, { isLong: true })
+      const other = workerOn(db, clock, { isLong: true })
+      await begins('a1')
+      clock.advance(2 * leaseMs)
+      worker.wake()
+      const until = async () => (await rows(db))[0]!.next_at - clock.now()
+      await eventually('the lease is renewed', async () => (await until()) === leaseMs)
+      other.worker.wake()
+      await pause(50)
+      assert.equal(begun.length + other.begun.length, 1)
+      await Promise.all([worker.stop(), other.worker.stop()])
+      assert.equal(await until(), leaseMs, 'it may still end well')
+      begun[0]!.resolve()
+      await eventually('it has', async () => (await rows(db)).length === 0)
+    })
+
+    test('works on a bounded number of jobs of all lanes', async (t) => {
+      const { db, clock } = await storeWith(t, 'a1 a2 b1 b2')
+      const { worker, begun, begins } = workerOn(db, clock, { jobsMax: 3 })
+      await begins('a1 a2 b1')
+      worker.wake()
+      await pause(50)
+      assert.equal(begun.length, 3)
+      begun[0]!.resolve()
+      await begins('a1 a2 b1 b2')
+      for (const { resolve } of begun) resolve()
+      await worker.stop()
+    })
+
+    test('works on one lane alone for a command', async (t) => {
+      const { db, clock } = await storeWith(t, 'a1 b1 b2')
+      const { worker } = workerOn(db, clock)
+      const done: string[] = []
+      const work = async ({ line }: Line) => void done.push(line)
+      const lane = { name: 'b', where: 'webhook_id = $5', params: ['b'], jobsMax: 1, work }
+      await worker.workOn(lane)
+      assert.deepEqual(done, ['1'])
+      clock.advance(leaseMs - 1)
+      await worker.workOn(lane)
+      await worker.workOn(lane)
+      assert.deepEqual(done, ['1', '2'])
     })
 
     test('logs the first of many failures, and leaves the job to the next lease', async (t) => {

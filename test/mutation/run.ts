@@ -31,6 +31,7 @@ const targets = [
   'src/identity/session/*.ts',
   'src/messages/mail/outbox.ts',
   'src/messages/mail/store.ts',
+  'src/messages/queue/*.ts',
   'src/identity/limits/*.ts',
   'src/platform/db/limits.ts',
   'src/platform/http/limits.ts',

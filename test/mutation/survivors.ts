@@ -38,7 +38,7 @@ export const explained: readonly {
   },
   {
     file: 'src/messages/mail/outbox.ts',
-    line: 'this.#takeSome()',
+    line: 'this.#worker.wake()',
     why: 'The mails leave within a second anyway: the outbox looks once a second.',
   },
   {

@@ -43,8 +43,8 @@ export class BackChannel {
       what: 'telling applications of sign-outs',
       table: store.calls,
       leaseMs,
-      dueLanes: async (now) =>
-        (await store.clientsToCall(deps.db, now)).map(({ client_id }) => ({
+      dueLanes: async () =>
+        (await store.clientsToCall(deps.db, deps.clock.now())).map(({ client_id }) => ({
           ...store.callsTo(client_id),
           jobsMax: connectionsPerClient,
           work: (call, signal) => this.#call(call, signal),

@@ -19,12 +19,11 @@ import { type Ask, decision } from '../../platform/db/decision.ts'
 import { domainOf, inboxOf } from '../../platform/lib/address.ts'
 import { clockSlackMs, day, second } from '../../platform/lib/clock.ts'
 import { errorFields } from '../../platform/lib/error-fields.ts'
-import { Failure } from '../../platform/lib/failure.ts'
 import type { Counts } from '../../platform/lib/limit.ts'
-import { newId } from '../../platform/lib/random.ts'
 import { fingerprint } from '../../platform/lib/secret.ts'
 import { roles } from '../../roles.ts'
 import { type Step, stepTaken } from '../delivery/delivery.ts'
+import { type Lane, release, Worker } from '../queue/queue.ts'
 import { type DropLines, Drops } from './drops.ts'
 import { type Message, type MessageSettings, messageOf } from './message.ts'
 import { TokenError } from './oauth.ts'
@@ -37,7 +36,6 @@ import {
   isHeldOrWaits,
   type Limit,
   type Mail,
-  type MailRow,
   noticeEveryMs,
   serviceQueue,
 } from './rules.ts'
@@ -124,7 +122,6 @@ const noticesShare = 1 / 4
 const caughtKeptMs = day
 /** Waiting codes that a queue may send before others get their turn. */
 const servedMax = 100
-const stopWaitMs = 1_500
 // The busier it is, the sooner it looks again: a burst of codes comes back as a burst of answers. But looking costs time too.
 const soonerMax = 4
 // After a shorter outage the pauses stay: a server in trouble may fail now and then.
@@ -133,20 +130,12 @@ const pausesMs = [2, 5, 10, 20, 40, 60].map((s) => s * second)
 
 export class Outbox {
   readonly #deps: Deps
-  readonly #worker = newId()
-  readonly #failure: Failure
+  readonly #worker: Worker<Mail>
   readonly #noticesDropped: Drops
   readonly #codesWaiting: Drops
   readonly #codesDropped: Drops
-  readonly #noticesMax: number
-  readonly #sending = new Set<Promise<void>>()
-  /**
-   * The ids of mails being processed. One may be due again: after a jump of the clock, or when the worker has put it off
-   * and the store has not yet replied. By lane, because a mail that becomes a notice may be claimed as one before that.
-   */
-  readonly #inHand: Record<store.Lane, Set<string>> = { codes: new Set(), notices: new Set() }
+  readonly #lanes: Readonly<Record<store.Lane, Lane<Mail>>>
   #beat: NodeJS.Timeout | undefined
-  #taking: Promise<void> = Promise.resolve()
   #poll: NodeJS.Timeout | undefined
   /**
    * The last claim of codes filled every free slot, so more may be waiting. Notices do not count: they are not urgent.
@@ -160,12 +149,37 @@ export class Outbox {
 
   constructor(deps: Deps) {
     this.#deps = deps
-    this.#failure = new Failure(deps.log, 'reading the outbox')
     const drops = (lines: DropLines) => new Drops(deps.log, deps.clock, lines)
     this.#noticesDropped = drops(noticesDropped)
     this.#codesWaiting = drops(codesWaiting)
     this.#codesDropped = drops(codesDropped)
-    this.#noticesMax = Math.max(1, Math.floor(deps.transport.concurrency * noticesShare))
+    const { concurrency } = deps.transport
+    const work = (mail: Mail) => this.#process(mail)
+    this.#lanes = {
+      codes: {
+        ...store.mailsOf('codes', mailKinds),
+        jobsMax: concurrency,
+        work,
+        claimed: (count, limit) => {
+          this.#backlog = count === limit
+          this.#found = Math.max(count, this.#found)
+        },
+      },
+      notices: {
+        ...store.mailsOf('notices', mailKinds),
+        jobsMax: Math.max(1, Math.floor(concurrency * noticesShare)),
+        work,
+      },
+    }
+    this.#worker = new Worker(deps, {
+      what: 'reading the outbox',
+      table: store.mails,
+      leaseMs,
+      jobsMax: concurrency,
+      isLong: true,
+      dueLanes: () => this.#dueLanes(),
+      ended: () => this.#next(),
+    })
   }
 
   start(): void {
@@ -178,19 +192,10 @@ export class Outbox {
     this.#beat = setTimeout(
       () => {
         this.#beat = undefined
-        this.#takeSome()
+        this.#worker.wake()
       },
       randomInt(...this.#deps.delayMs) / Math.min(soonerMax, 1 + this.#found / 2),
     )
-  }
-
-  #takeSome(): void {
-    this.#taking = this.#taking
-      .then(() => this.#take())
-      .then(
-        () => this.#failure.over(),
-        (error) => this.#failure.began(error),
-      )
   }
 
   /** Claims no more mails and waits for those being sent. */
@@ -198,9 +203,7 @@ export class Outbox {
     this.#stopped = true
     clearInterval(this.#poll)
     clearTimeout(this.#beat)
-    const patience = new Promise((resolve) => setTimeout(resolve, stopWaitMs).unref())
-    const underWay = this.#taking.then(() => Promise.allSettled(this.#sending))
-    await Promise.race([underWay, patience])
+    await this.#worker.stop()
     await this.#deps.transport.close()
   }
 
@@ -209,11 +212,8 @@ export class Outbox {
    * claimed it first, it is left to the service. Returns whether it was sent.
    */
   async sendNow(id: string): Promise<boolean> {
-    const { db, clock } = this.#deps
-    const now = clock.now()
-    const [mail] = await store.claimMail(db, { id, by: this.#worker, now, leaseUntil: now + leaseMs })
-    if (mail) await this.#deliver(mail)
-    return !(await store.isWaiting(db, id))
+    await this.#worker.workOn({ ...store.oneMail(id), jobsMax: 1, work: (mail) => this.#deliver(mail) })
+    return !(await store.isWaiting(this.#deps.db, id))
   }
 
   async caught(filter: store.CaughtFilter, limit: number): Promise<{ mail: Mail; message: Message }[]> {
@@ -234,46 +234,30 @@ export class Outbox {
     })
   }
 
-  async #take(): Promise<void> {
+  async #dueLanes(): Promise<Lane<Mail>[]> {
+    const { db, clock } = this.#deps
     for (const drops of [this.#noticesDropped, this.#codesWaiting, this.#codesDropped]) drops.look()
     await this.#admitWaiting()
-    const free = this.#deps.transport.concurrency - this.#sending.size
-    if (free <= 0 || this.#stopped) return
-    const codes = await this.#claim('codes', free)
-    this.#backlog = codes >= Math.min(free, store.takenMax)
-    this.#found = Math.max(codes, this.#found / 2)
-    const notices = Math.min(free - codes, this.#noticesMax - this.#inHand.notices.size)
-    if (notices > 0 && !this.#stopped) await this.#claim('notices', notices)
-  }
-
-  /** Claims mails and starts to send them; returns how many. */
-  async #claim(lane: store.Lane, limit: number): Promise<number> {
-    const { db, clock, log } = this.#deps
-    const now = clock.now()
-    const inHand = this.#inHand[lane]
-    const claim = { lane, kinds: mailKinds, by: this.#worker, inHand, now, leaseUntil: now + leaseMs, limit }
-    const mails = await store.claimMails(db, claim)
-    for (const mail of mails) {
-      inHand.add(mail.id)
-      const sending = this.#deliver(mail)
-        .catch((error) => log.warn({ err: error, mail: mail.id }, 'a mail could not be processed'))
-        .finally(() => {
-          inHand.delete(mail.id)
-          this.#sending.delete(sending)
-          this.#next()
-        })
-      this.#sending.add(sending)
-    }
-    return mails.length
+    const due = await store.dueLanes(db, mailKinds, clock.now())
+    this.#found /= 2
+    if (!due.includes('codes')) this.#backlog = false
+    return due.map((lane) => this.#lanes[lane])
   }
 
   /** With a backlog, mails are claimed in batches at once; otherwise after the random delay. */
   #next(): void {
-    const { concurrency } = this.#deps.transport
     if (!this.#backlog) this.wake()
-    else if (this.#sending.size <= concurrency / 2) {
+    else if (this.#worker.jobs <= this.#deps.transport.concurrency / 2) {
       this.#backlog = false
-      this.#takeSome()
+      this.#worker.wake()
+    }
+  }
+
+  async #process(mail: Mail): Promise<void> {
+    try {
+      await this.#deliver(mail)
+    } catch (error) {
+      this.#deps.log.warn({ err: error, mail: mail.id }, 'a mail could not be processed')
     }
   }
 
@@ -285,23 +269,17 @@ export class Outbox {
     const owner = recipient ?? (isNotice(kind) ? await this.#otherOwner(mail) : undefined)
     if (kind !== mail.kind && isNotice(kind)) return this.#putBehind(mail, kind, owner)
     if (strangers && isFirstCode(kind, recipient) && mail.admitted_at === null) {
-      const admission = await this.#admit(mail, this.#worker)
+      const admission = await this.#admit(mail, mail.claimed_by)
       if (admission === 'gone') return
       if (admission === 'inbox') return this.#drop(mail, kind, recipient, { why: repeatedCode })
       if (admission !== 'admitted') return this.#wait(mail, kind, recipient, admission)
     }
     const message = messageOf(mail, kind, recipient, this.#deps)
-    const lease = setInterval(
-      () => db.tx([store.claimUntil(mail.id, this.#worker, clock.now() + leaseMs)]).catch(() => {}),
-      leaseMs / 3,
-    )
     let reply: string
     try {
       reply = withoutCode(await transport.send(message), message)
     } catch (error) {
-      return await this.#failed(mail, owner, message, error)
-    } finally {
-      clearInterval(lease)
+      return this.#failed(mail, owner, message, error)
     }
     this.#note(mail, 'sent')
     const now = clock.now()
@@ -321,7 +299,7 @@ export class Outbox {
   /** After an outage, waiting mails are due at once. */
   async #tryAllNow(now: number): Promise<void> {
     await this.#deps.db.tx([store.tryAllNow(now)])
-    this.#takeSome()
+    this.#worker.wake()
   }
 
   #step(mail: Mail, kind: MailKind | null, recipient: Recipient | undefined, step: Step) {
@@ -332,12 +310,12 @@ export class Outbox {
   #decide(
     mail: Mail,
     isOurs: typeof isHeldBy,
-    writes: (mail: MailRow) => readonly Statement[],
+    writes: (mail: Mail) => readonly Statement[],
   ): Promise<boolean> {
     const asks = { row: store.lockMail(mail.id) }
     return this.#deps.db.decide(
       decision(asks, ({ row }) =>
-        isOurs(this.#worker, row) ? { writes: writes(row), result: true } : { result: false },
+        isOurs(mail.claimed_by, row) ? { writes: writes(row), result: true } : { result: false },
       ),
     )
   }
@@ -379,7 +357,7 @@ export class Outbox {
     const asks = { row: store.lockMail(id), notice: store.lockNotice(inbox), ...limits.locks }
     const choosing = decision(asks, ({ row, notice, ...counts }) => {
       const full = limits.full(counts, now)
-      const choice = choiceOf(row, { worker: this.#worker, lastAt: notice?.sent_at ?? 0, full }, now)
+      const choice = choiceOf(row, { claim: mail.claimed_by, lastAt: notice?.sent_at ?? 0, full }, now)
       if (choice !== 'chosen') return { result: choice, refused: true }
       const writes = [...limits.take(counts, now), ...store.chooseNotice({ id, kind, inbox, now })]
       return { writes, result: choice }
@@ -391,20 +369,20 @@ export class Outbox {
   }
 
   /**
-   * Counts a code to an unconfirmed address, unless a limit has no room or others came first. `worker` is null for one that
+   * Counts a code to an unconfirmed address, unless a limit has no room or others came first. `claim` is null for one that
    * waits.
    */
-  async #admit(mail: Mail, worker: string | null): Promise<Admission> {
+  async #admit(mail: Mail, claim: string | null): Promise<Admission> {
     const { db, clock } = this.#deps
     const { id } = mail
     const now = clock.now()
     const limits = await this.#limitsOf(mail, true)
-    const before = worker === null ? undefined : store.readQueueBefore(this.#domainOf(mail), now)
+    const before = claim === null ? undefined : store.readQueueBefore(this.#domainOf(mail), now)
     const admitting = decision(
       { row: store.lockMail(id), before, ...limits.locks },
       ({ row, before, ...counts }) => {
         const queue = before?.waits_for ?? null
-        const admission = admissionOf(row, { worker, queue, full: limits.full(counts, now) })
+        const admission = admissionOf(row, { claim, queue, full: limits.full(counts, now) })
         if (admission !== 'admitted') return { result: admission, refused: true }
         return { writes: [...limits.take(counts, now), store.admitMail(id, now)], result: admission }
       },
@@ -514,7 +492,7 @@ export class Outbox {
       ...said,
       nextAt,
     })
-    const deferred = await this.#decide(mail, isHeldBy, () => [step, store.deferUntil(mail.id, nextAt)])
+    const deferred = await this.#decide(mail, isHeldBy, () => [step, release(store.mails, mail, nextAt)])
     if (deferred) this.#note(mail, 'deferred')
   }
 

@@ -25,10 +25,9 @@ export type Mail = {
   readonly sent_at: number | null
   /** JSON. */
   readonly report: string | null
+  /** The claim of the worker that sends it. */
+  readonly claimed_by: string | null
 }
-
-/** With the worker that has claimed it. */
-export type MailRow = Mail & { readonly claimed_by: string | null }
 
 /** A limit of mails to addresses that nobody has confirmed. */
 export type Limit = 'inbox' | 'domain' | 'service'
@@ -36,25 +35,25 @@ export type Limit = 'inbox' | 'domain' | 'service'
 export const noticeEveryMs = day
 
 /** Only the worker with the lease may say how sending it went: another may have taken over since. */
-export const isHeldBy = (worker: string, mail: MailRow | undefined): mail is MailRow =>
-  mail?.claimed_by === worker
+export const isHeldBy = (claim: string | null, mail: Mail | undefined): mail is Mail =>
+  claim !== null && mail?.claimed_by === claim
 
 /** A mail that waits for a budget belongs to whichever worker comes first. */
-export const isHeldOrWaits = (worker: string, mail: MailRow | undefined): mail is MailRow =>
-  isHeldBy(worker, mail) || isWaiting(mail)
+export const isHeldOrWaits = (claim: string | null, mail: Mail | undefined): mail is Mail =>
+  isHeldBy(claim, mail) || isWaiting(mail)
 
-const isWaiting = (mail: MailRow | undefined) => mail !== undefined && mail.waits_for !== null
+const isWaiting = (mail: Mail | undefined) => mail !== undefined && mail.waits_for !== null
 
 /** `gone`: another worker has the mail, or has decided already. */
 export type Choice = 'chosen' | 'repeated' | 'over-budget' | 'gone'
 
 /** Whether a mail that turned out to carry no code is sent. An inbox gets one such mail a day. */
 export function choiceOf(
-  mail: MailRow | undefined,
-  by: { worker: string; lastAt: number; full: Limit | null },
+  mail: Mail | undefined,
+  by: { claim: string | null; lastAt: number; full: Limit | null },
   now: number,
 ): Choice {
-  if (!isHeldBy(by.worker, mail)) return 'gone'
+  if (!isHeldBy(by.claim, mail)) return 'gone'
   if (by.lastAt > now - noticeEveryMs) return 'repeated'
   return by.full === null ? 'chosen' : 'over-budget'
 }
@@ -67,21 +66,21 @@ export const serviceQueue = 'service'
 export const limitOfQueue = (queue: string) => (queue === serviceQueue ? 'service' : 'domain')
 
 /**
- * Whether a code may go to an address that nobody has confirmed. `worker` is null for one that waits and is first in its
+ * Whether a code may go to an address that nobody has confirmed. `claim` is null for one that waits and is first in its
  * queue. A new one goes behind those that wait already, in `queue`.
  */
 export function admissionOf(
-  mail: MailRow | undefined,
-  by: { worker: string | null; queue: string | null; full: Limit | null },
+  mail: Mail | undefined,
+  by: { claim: string | null; queue: string | null; full: Limit | null },
 ): Admission {
-  const isOurs = by.worker === null ? isWaiting(mail) : isHeldBy(by.worker, mail)
+  const isOurs = by.claim === null ? isWaiting(mail) : isHeldBy(by.claim, mail)
   if (!isOurs) return 'gone'
   if (by.queue !== null) return limitOfQueue(by.queue)
   return by.full ?? 'admitted'
 }
 
 /** The owner of an address must not learn who wants to move to it. */
-export function sessionToName({ kind, session_id }: Pick<MailRow, 'kind' | 'session_id'>): string | null {
+export function sessionToName({ kind, session_id }: Pick<Mail, 'kind' | 'session_id'>): string | null {
   if (kind === 'address-code' || kind === 'address-in-use' || kind === 'step-up-code') return null
   return session_id === '' ? null : session_id
 }

@@ -11,15 +11,23 @@ import { type Ask, lockMade, lockOne, readOne } from '../../platform/db/decision
 import { bySystem } from '../../platform/lib/by.ts'
 import type { Digits } from '../../platform/lib/code.ts'
 import { eventHappened } from '../events/events.ts'
-import { type Mail, type MailRow, serviceQueue, sessionToName } from './rules.ts'
+import { type Mail, serviceQueue, sessionToName } from './rules.ts'
 import type { MailKind, NewKind, NoticeKind, Report } from './templates/texts.ts'
 
 const columns =
-  'id, session_id, role, email, address_fingerprint, language, digits, reference, kind, created_at, expires_at, attempts, admitted_at, waits_for, sent_at, report'
+  'id, session_id, role, email, address_fingerprint, language, digits, reference, kind, created_at, expires_at, attempts, admitted_at, waits_for, sent_at, report, claimed_by'
 
 export type NewMail = Omit<
   Mail,
-  'digits' | 'kind' | 'created_at' | 'attempts' | 'admitted_at' | 'waits_for' | 'sent_at' | 'report'
+  | 'digits'
+  | 'kind'
+  | 'created_at'
+  | 'attempts'
+  | 'admitted_at'
+  | 'waits_for'
+  | 'sent_at'
+  | 'report'
+  | 'claimed_by'
 > & {
   /** 0 if it carries no code. */
   readonly digits: Digits | 0
@@ -49,9 +57,7 @@ export function addReport(id: string, report: Report): Statement {
   return statement('update outbox set report = $1 where id = $2', JSON.stringify(report), id)
 }
 
-export const takenMax = 20
-
-const taken = Array.from({ length: takenMax }, (_, i) => `$${i + 4}`).join(', ')
+export const mails = { name: 'outbox', key: ['id'], columns, countsClaims: true } as const
 
 /** `codes`: mails that may carry a code. `notices`: mails known to carry none. */
 export type Lane = 'codes' | 'notices'
@@ -62,74 +68,30 @@ export const lanes: Record<Lane, string> = {
 }
 
 /** Mails of a newer program are left to it, until it is too late for them. */
-const isKnown = (kinds: readonly MailKind[], now: string) =>
-  `(kind is null or kind in (${kinds.map((kind) => `'${kind}'`).join(', ')}) or expires_at <= ${now})`
+const isToSend = (lane: Lane, kinds: readonly MailKind[], now: string) =>
+  `sent_at is null and ${lanes[lane]}
+   and (kind is null or kind in (${kinds.map((kind) => `'${kind}'`).join(', ')}) or expires_at <= ${now})`
 
-/**
- * Claims due mails by moving `next_at` to the end of the lease, so that another worker takes over if this one dies. Two
- * statements, because as one PostgreSQL would plan to read all waiting rows.
- */
-export async function claimMails(
-  db: Db,
-  c: {
-    lane: Lane
-    /** The kinds that this program can send. */
-    kinds: readonly MailKind[]
-    by: string
-    /** Mails that it is processing are not claimed again. A lease that seems to be over is extended. */
-    inHand: ReadonlySet<string>
-    now: number
-    leaseUntil: number
-    limit: number
-  },
-): Promise<Mail[]> {
-  const all = await db.all<{ id: string }>(
-    `select id from outbox where sent_at is null and ${lanes[c.lane]} and ${isKnown(c.kinds, '$1')} and next_at <= $1 order by next_at limit ${takenMax}`,
-    [c.now],
-  )
-  const own = all.filter(({ id }) => c.inHand.has(id))
-  await Promise.all(own.map(({ id }) => db.tx([claimUntil(id, c.by, c.leaseUntil)])))
-  const due = all.filter(({ id }) => !c.inHand.has(id))
-  if (due.length === 0) return []
-  const ids = Array.from({ length: takenMax }, (_, i) => (i < c.limit ? (due[i]?.id ?? '') : ''))
-  const where = `id in (${taken}) and sent_at is null and ${lanes[c.lane]} and ${isKnown(c.kinds, '$3')} and next_at <= $3`
-  const [claimed] = await db.tx([
-    changeSome(
-      'update outbox set claimed_by = $1, next_at = $2, attempts = attempts + 1',
-      { table: 'outbox', key: 'id', where, returning: columns, max: takenMax },
-      c.by,
-      c.leaseUntil,
-      c.now,
-      ...ids,
-    ),
+/** The lanes in which mails of these kinds are due, codes first. */
+export async function dueLanes(db: Db, kinds: readonly MailKind[], now: number): Promise<Lane[]> {
+  const first = (lane: Lane) =>
+    `(select next_at from outbox where ${isToSend(lane, kinds, '$1')} and next_at <= $1 order by next_at limit 1) as ${lane}`
+  const due = await db.one<Record<Lane, number | null>>(`select ${first('codes')}, ${first('notices')}`, [
+    now,
   ])
-  return claimed as Mail[]
+  return (['codes', 'notices'] as const).filter((lane) => due![lane] !== null)
 }
 
-/** Claims one mail, if no worker has it. */
-export function claimMail(
-  db: Db,
-  c: { id: string; by: string; now: number; leaseUntil: number },
-): Promise<Mail[]> {
-  return db.run<Mail>(
-    `update outbox set claimed_by = $1, next_at = $2, attempts = attempts + 1
-     where id = $3 and sent_at is null and next_at <= $4 returning ${columns}`,
-    [c.by, c.leaseUntil, c.id, c.now],
-  )
-}
+export const mailsOf = (lane: Lane, kinds: readonly MailKind[]) => ({
+  name: lane,
+  where: isToSend(lane, kinds, '$3'),
+  params: [],
+})
+
+export const oneMail = (id: string) => ({ name: id, where: 'id = $5 and sent_at is null', params: [id] })
 
 export async function isWaiting(db: Db, id: string): Promise<boolean> {
   return (await db.one('select id from outbox where id = $1 and sent_at is null', [id])) !== undefined
-}
-
-/** Extends the lease. */
-export function claimUntil(id: string, by: string, leaseUntil: number): Statement {
-  return statement('update outbox set next_at = $1 where id = $2 and claimed_by = $3', leaseUntil, id, by)
-}
-
-/** Gives the mail back until the next try. */
-export function deferUntil(id: string, nextAt: number): Statement {
-  return statement('update outbox set next_at = $1, claimed_by = null where id = $2', nextAt, id)
 }
 
 /** Makes waiting mails due now, in the order in which they were queued. */
@@ -143,7 +105,7 @@ export function tryAllNow(now: number): Statement {
 }
 
 export const lockMail = (id: string) =>
-  lockOne<MailRow>('mail', `select ${columns}, claimed_by from outbox where id = $1`, id)
+  lockOne<Mail>('mail', `select ${columns} from outbox where id = $1`, id)
 
 /** Locks when the inbox last had a notice. */
 export const lockNotice = (inbox: string): Ask<{ sent_at: number } | undefined> =>
@@ -181,7 +143,7 @@ export function admitMail(id: string, now: number): Statement {
 }
 
 /** Lets a mail wait for a budget. It is due again when its code has expired. */
-export function waitForBudget({ id, waits_for }: MailRow, queue: string): Statement {
+export function waitForBudget({ id, waits_for }: Mail, queue: string): Statement {
   return statement(
     'update outbox set waits_for = $1, next_at = expires_at, claimed_by = null, attempts = attempts - $2 where id = $3',
     queue,
@@ -223,7 +185,7 @@ export function dropMail(id: string): Statement {
 
 /** Drops a mail and records it. */
 export function failMail(
-  mail: MailRow,
+  mail: Mail,
   failure: { reason: 'expired' | 'refused'; personId: string | undefined; now: number },
 ): Statement[] {
   const { reason, personId, now } = failure

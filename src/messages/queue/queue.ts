@@ -12,7 +12,7 @@ import type { Row } from '../../platform/db/db.ts'
 import { Failure } from '../../platform/lib/failure.ts'
 import { newId } from '../../platform/lib/random.ts'
 import { Rounds } from '../../platform/lib/rounds.ts'
-import { claimJobs, type JobsOfLane, type JobTable, release } from './store.ts'
+import { claimJobs, type JobsOfLane, type JobTable, release, renew } from './store.ts'
 
 export { release } from './store.ts'
 
@@ -20,8 +20,10 @@ export interface Lane<Job> extends JobsOfLane {
   readonly name: string
   /** How many of its jobs a process works on at once. */
   readonly jobsMax: number
-  /** Shorter than the lease. It ends with `signal` at the latest, and then throws. */
+  /** Unless it is long, it is shorter than the lease, and throws the reason of `signal` when that is aborted. */
   work(job: Job, signal: AbortSignal): Promise<void>
+  /** Told how many jobs a claim took, and for how many there was room. */
+  claimed?(count: number, limit: number): void
 }
 
 interface Kind<Job> {
@@ -29,8 +31,20 @@ interface Kind<Job> {
   readonly what: string
   readonly table: JobTable
   readonly leaseMs: number
-  /** The lanes in which jobs are due. */
-  dueLanes(now: number): Promise<readonly Lane<Job>[]>
+  /** How many jobs of all lanes a process works on at once. */
+  readonly jobsMax?: number
+  /** Work may outlast the lease, which is then renewed, and goes on when it is aborted: nobody waits for it then. */
+  readonly isLong?: boolean
+  /** The lanes in which jobs are due, the most urgent first. */
+  dueLanes(): Promise<readonly Lane<Job>[]>
+  /** Called when work ends. If not given, the worker looks for more. */
+  ended?(): void
+}
+
+interface Work<Job> {
+  readonly job: Job
+  readonly lane: string
+  leaseUntil: number
 }
 
 const stopWaitMs = 1_500
@@ -45,8 +59,7 @@ export class Worker<Job extends Row> {
   readonly #failure: Failure
   readonly #rounds: Rounds
   readonly #abort = new AbortController()
-  /** The work in progress, with its lane. */
-  readonly #working = new Map<Promise<void>, string>()
+  readonly #working = new Map<Work<Job>, Promise<void>>()
   #stopped = false
 
   constructor(deps: Pick<Context, 'db' | 'clock' | 'log'>, kind: Kind<Job>) {
@@ -65,54 +78,93 @@ export class Worker<Job extends Row> {
     this.#rounds.wake()
   }
 
-  /** Claims nothing more, waits for the work in progress, and aborts what does not end soon. */
+  /** How many jobs it is working on. */
+  get jobs(): number {
+    return this.#working.size
+  }
+
+  /** Claims nothing more, waits for the work in progress, and aborts it if it does not end soon. */
   async stop(): Promise<void> {
     this.#stopped = true
     await this.#rounds.stop()
-    const timer = setTimeout(() => this.#abort.abort(), stopWaitMs)
-    await Promise.all(this.#working.keys())
+    const aborted = Promise.withResolvers<void>()
+    const timer = setTimeout(() => {
+      this.#abort.abort()
+      if (this.#kind.isLong) aborted.resolve()
+    }, stopWaitMs)
+    await Promise.race([Promise.all(this.#working.values()), aborted.promise])
     clearTimeout(timer)
   }
 
+  /** Works on the due jobs of one lane and no others, for a command that ends soon. */
+  async workOn(lane: Lane<Job>): Promise<void> {
+    for (const work of await this.#claim(lane, lane.jobsMax)) await this.#work(lane, work)
+  }
+
   async #round(): Promise<void> {
-    for (const lane of await this.#kind.dueLanes(this.#deps.clock.now())) {
+    await this.#keep()
+    for (const lane of await this.#kind.dueLanes()) {
       const limit = this.#roomIn(lane)
-      if (limit > 0) await this.#claim(lane, limit)
+      if (limit <= 0) continue
+      const claimed = await this.#claim(lane, limit)
+      for (const work of claimed) this.#begin(lane, work)
+      lane.claimed?.(claimed.length, limit)
     }
+  }
+
+  /** Renews leases of long work that seem to be over because the clock was put forward. */
+  async #keep(): Promise<void> {
+    if (!this.#kind.isLong) return
+    const now = this.#deps.clock.now()
+    for (const work of this.#working.keys()) if (work.leaseUntil <= now) await this.#renew(work)
+  }
+
+  async #renew(work: Work<Job>): Promise<void> {
+    const leaseUntil = this.#deps.clock.now() + this.#kind.leaseMs
+    await this.#deps.db.tx([renew(this.#kind.table, work.job, leaseUntil)])
+    work.leaseUntil = leaseUntil
   }
 
   #roomIn({ name, jobsMax }: Lane<Job>): number {
     if (this.#stopped) return 0
-    return jobsMax - [...this.#working.values()].filter((lane) => lane === name).length
+    const inLane = [...this.#working.keys()].filter(({ lane }) => lane === name).length
+    const free = (this.#kind.jobsMax ?? Number.POSITIVE_INFINITY) - this.#working.size
+    return Math.min(jobsMax - inLane, free)
   }
 
-  async #claim(lane: Lane<Job>, limit: number): Promise<void> {
+  async #claim(lane: Lane<Job>, limit: number): Promise<Work<Job>[]> {
     const { db, clock } = this.#deps
     const { table, leaseMs } = this.#kind
     const now = clock.now()
+    const leaseUntil = now + leaseMs
     // A new id each time: a process that was too slow must not end the claim of the next one.
-    const claim = { by: newId(), now, leaseUntil: now + leaseMs, limit }
-    for (const job of await claimJobs<Job>(db, table, lane, claim)) this.#begin(lane, job)
+    const jobs = await claimJobs<Job>(db, table, lane, { by: newId(), now, leaseUntil, limit })
+    return jobs.map((job) => ({ job, lane: lane.name, leaseUntil }))
   }
 
-  #begin(lane: Lane<Job>, job: Job): void {
-    const working = this.#work(lane, job)
+  #begin(lane: Lane<Job>, work: Work<Job>): void {
+    const working = this.#work(lane, work)
       .catch((error) => this.#failure.began(error))
       .finally(() => {
-        this.#working.delete(working)
-        this.wake()
+        this.#working.delete(work)
+        if (this.#kind.ended) this.#kind.ended()
+        else this.wake()
       })
-    this.#working.set(working, lane.name)
+    this.#working.set(work, working)
   }
 
-  async #work(lane: Lane<Job>, job: Job): Promise<void> {
+  async #work(lane: Lane<Job>, work: Work<Job>): Promise<void> {
     const { db, clock } = this.#deps
+    const { table, leaseMs, isLong } = this.#kind
     const { signal } = this.#abort
+    const renewing = isLong && setInterval(() => this.#renew(work).catch(() => {}), leaseMs / 3)
     try {
-      await lane.work(job, signal)
+      await lane.work(work.job, signal)
     } catch (error) {
-      if (!signal.aborted) throw error
-      await db.tx([release(this.#kind.table, job, clock.now())])
+      if (error !== signal.reason) throw error
+      await db.tx([release(table, work.job, clock.now())])
+    } finally {
+      if (renewing) clearInterval(renewing)
     }
   }
 }

@@ -54,6 +54,10 @@ export async function claimJobs<Job>(
   return claimed as Job[]
 }
 
+/** Extends the lease. */
+export const renew = (table: JobTable, job: Row, leaseUntil: number): Statement =>
+  update(table.name, { next_at: leaseUntil }, claimOn(table, job))
+
 /** Gives the job back until it is due. */
 export const release = (table: JobTable, job: Row, nextAt: number): Statement =>
   update(table.name, { next_at: nextAt, claimed_by: null }, claimOn(table, job))

@@ -70,9 +70,13 @@ export class Deliverer {
     const lanes: Lane<store.LineRow>[] = []
     for (const webhook of await store.dueWebhooks(db, clock.now())) {
       const secrets = webhooks.secretsOf(webhook)
-      const work: Lane<store.LineRow>['work'] = (line, signal) => this.#send(webhook, secrets, line, signal)
       if (secrets.length === 0) await this.#cannotRead(webhook)
-      else lanes.push({ ...store.linesOf(webhook.id), jobsMax: connectionsPerWebhook, work })
+      else
+        lanes.push({
+          ...store.linesOf(webhook.id),
+          jobsMax: connectionsPerWebhook,
+          work: (line, signal) => this.#send(webhook, secrets, line, signal),
+        })
     }
     return lanes
   }
