@@ -370,7 +370,7 @@ for (const engine of engines) {
     })
 
     test('The metadata names every endpoint and what it takes, and the keys are of both kinds', async () => {
-      await service.app.parts.keys.tend()
+      await service.app.parts.keys.rotateIfDue()
       const { json } = await service.request('/.well-known/openid-configuration')
       const issuer = originOf(service)
       assert.equal(json.issuer, issuer)

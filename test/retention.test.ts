@@ -177,7 +177,7 @@ for (const engine of engines) {
         db: counting,
         clock: service.clock,
         log: { warn() {}, info() {} },
-        keys: { tend: async () => {} },
+        keys: { rotateIfDue: async () => {} },
         veterinarians: { settle: async () => {} },
         parts: { events: { sweep: (now) => pruneEvents(now - 400 * day) } },
       })
@@ -243,7 +243,7 @@ for (const engine of engines) {
         db: { ...db, tx: async ([one]) => [one!.sql.endsWith('many') ? many : []] },
         clock: service.clock,
         log: { warn() {}, info() {} },
-        keys: { tend: async () => void turns.push('keys') },
+        keys: { rotateIfDue: async () => void turns.push('keys') },
         veterinarians: { settle: async () => {} },
         parts: { large: part('large', 3), small: part('small', 1) },
       })

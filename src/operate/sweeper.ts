@@ -13,8 +13,8 @@ import { type Statement, sweptRowsMax } from '../platform/db/db.ts'
 import { dropLease, takeLease } from '../platform/db/lease.ts'
 import { minute, second } from '../platform/lib/clock.ts'
 import { Failure } from '../platform/lib/failure.ts'
+import { Poller } from '../platform/lib/poller.ts'
 import { newId } from '../platform/lib/random.ts'
-import { Rounds } from '../platform/lib/rounds.ts'
 import type { Veterinarians } from '../school/veterinarian/veterinarian.ts'
 
 interface Swept {
@@ -25,7 +25,7 @@ interface Swept {
 }
 
 interface Deps extends Pick<Context, 'db' | 'clock' | 'log'> {
-  readonly keys: Pick<SigningKeys, 'tend'>
+  readonly keys: Pick<SigningKeys, 'rotateIfDue'>
   readonly veterinarians: Pick<Veterinarians, 'settle'>
   /** By the names that the log and the metrics give them. */
   readonly parts: Readonly<Record<string, Swept>>
@@ -52,7 +52,7 @@ const keysPart = 'keys'
 export class Sweeper {
   readonly #deps: Deps
   readonly #id = newId()
-  readonly #rounds: Rounds[] = []
+  readonly #pollers: Poller[] = []
   readonly #parts: readonly Part[]
   #stopped = false
 
@@ -64,7 +64,7 @@ export class Sweeper {
     }
     this.#parts = [
       part(keysPart, async () => {
-        await keys.tend()
+        await keys.rotateIfDue()
         return false
       }),
       ...Object.entries(parts).map(([name, swept]) =>
@@ -89,7 +89,7 @@ export class Sweeper {
   /** Starts nothing more and waits for the running part. */
   async stop(): Promise<void> {
     this.#stopped = true
-    await Promise.all(this.#rounds.map((rounds) => rounds.stop()))
+    await Promise.all(this.#pollers.map((poller) => poller.stop()))
     // So that the next process need not wait. If the store is unreachable, the lease expires.
     await dropLease(this.#deps.db, leaseName, this.#id).catch(() => {})
   }
@@ -127,8 +127,8 @@ export class Sweeper {
   }
 
   #repeat(what: string, everyMs: number, work: () => Promise<void>): void {
-    const rounds = new Rounds(work, new Failure(this.#deps.log, what))
-    rounds.start(everyMs)
-    this.#rounds.push(rounds)
+    const poller = new Poller(work, new Failure(this.#deps.log, what))
+    poller.start(everyMs)
+    this.#pollers.push(poller)
   }
 }

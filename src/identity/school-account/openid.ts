@@ -5,10 +5,10 @@
  */
 import { AppError } from '../../errors.ts'
 import type { Context } from '../../platform/context.ts'
+import { BoundedMap } from '../../platform/lib/bounded-map.ts'
 import { minute, second } from '../../platform/lib/clock.ts'
 import { isLoopbackHost } from '../../platform/lib/network.ts'
 import { Unreachable } from '../../platform/lib/reachable.ts'
-import { Recent } from '../../platform/lib/recent.ts'
 import { type ForeignKeys, verifyForeignToken } from '../session/session.ts'
 import { type Claims, isClaimText, Refused } from './claims.ts'
 import type { GuardedFetch } from './guarded-fetch.ts'
@@ -73,7 +73,7 @@ interface Deps extends Pick<Context, 'clock'> {
 
 export class OpenId {
   readonly #deps: Deps
-  readonly #known = new Recent<string, Known>(providersKept)
+  readonly #known = new BoundedMap<string, Known>(providersKept)
 
   constructor(deps: Deps) {
     this.#deps = deps

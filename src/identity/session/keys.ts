@@ -173,7 +173,7 @@ export class SigningKeys {
   }
 
   /** Rotates on schedule and drops keys whose last token has expired. */
-  async tend(): Promise<void> {
+  async rotateIfDue(): Promise<void> {
     const now = this.#deps.clock.now()
     await this.#load()
     if (this.#numberOf('RS256') === 0) await this.#add(['RS256'], bySystem, 0)

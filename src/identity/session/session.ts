@@ -10,11 +10,11 @@ import type { Context } from '../../platform/context.ts'
 import type { Statement } from '../../platform/db/db.ts'
 import { type Decision, decision } from '../../platform/db/decision.ts'
 import { inboxOf } from '../../platform/lib/address.ts'
+import { BoundedMap } from '../../platform/lib/bounded-map.ts'
 import type { Caller } from '../../platform/lib/bucket.ts'
 import { type By, bySelf, bySystem } from '../../platform/lib/by.ts'
 import { day, hour, minute } from '../../platform/lib/clock.ts'
 import { isId, newId } from '../../platform/lib/random.ts'
-import { Recent } from '../../platform/lib/recent.ts'
 import { fingerprint } from '../../platform/lib/secret.ts'
 import { type Method, type Role, roles } from '../../roles.ts'
 import type { Limits } from '../limits/limits.ts'
@@ -127,7 +127,7 @@ export class Sessions {
    * The claims of verified tokens, until they expire. Verifying a signature costs more than the rest of a request. The keys
    * are digests: whole tokens would more than double the memory.
    */
-  readonly #verified = new Recent<string, jwt.AccessClaims>(verifiedMax)
+  readonly #verified = new BoundedMap<string, jwt.AccessClaims>(verifiedMax)
 
   constructor(deps: Deps) {
     this.#deps = deps

@@ -10,8 +10,8 @@ import { randomInt } from 'node:crypto'
 import type { Context } from '../../platform/context.ts'
 import type { Row } from '../../platform/db/db.ts'
 import { Failure } from '../../platform/lib/failure.ts'
+import { Poller } from '../../platform/lib/poller.ts'
 import { newId } from '../../platform/lib/random.ts'
-import { Rounds } from '../../platform/lib/rounds.ts'
 import { claimJobs, type JobsOfLane, type JobTable, release, renew } from './store.ts'
 
 export { release } from './store.ts'
@@ -57,7 +57,7 @@ export class Worker<Job extends Row> {
   readonly #deps: Pick<Context, 'db' | 'clock'>
   readonly #kind: Kind<Job>
   readonly #failure: Failure
-  readonly #rounds: Rounds
+  readonly #poller: Poller
   readonly #abort = new AbortController()
   readonly #working = new Map<Work<Job>, Promise<void>>()
   #stopped = false
@@ -66,16 +66,16 @@ export class Worker<Job extends Row> {
     this.#deps = deps
     this.#kind = kind
     this.#failure = new Failure(deps.log, kind.what)
-    this.#rounds = new Rounds(() => this.#round(), this.#failure)
+    this.#poller = new Poller(() => this.#round(), this.#failure)
   }
 
   start(everyMs: number): void {
-    this.#rounds.start(everyMs)
+    this.#poller.start(everyMs)
   }
 
   /** Looks for due jobs now. */
   wake(): void {
-    this.#rounds.wake()
+    this.#poller.wake()
   }
 
   /** How many jobs it is working on. */
@@ -86,7 +86,7 @@ export class Worker<Job extends Row> {
   /** Claims nothing more, waits for the work in progress, and aborts it if it does not end soon. */
   async stop(): Promise<void> {
     this.#stopped = true
-    await this.#rounds.stop()
+    await this.#poller.stop()
     const aborted = Promise.withResolvers<void>()
     const timer = setTimeout(() => {
       this.#abort.abort()

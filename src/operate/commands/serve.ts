@@ -77,9 +77,9 @@ async function work(config: Config, log: Log): Promise<void> {
 }
 
 /** Makes the keys that the start did not wait for. If that fails the service goes on, and the sweeper tries again. */
-async function makeKeys(keys: { tend(): Promise<void> }, log: Log): Promise<void> {
+async function makeKeys(keys: { rotateIfDue(): Promise<void> }, log: Log): Promise<void> {
   try {
-    await keys.tend()
+    await keys.rotateIfDue()
   } catch (error) {
     log.warn({ err: error }, 'signing keys could not be made; this is tried again every minute')
   }

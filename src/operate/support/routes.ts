@@ -15,8 +15,8 @@ import {
   timeFrom,
 } from '../../platform/http/schemas.ts'
 import { Type } from '../../platform/http/type.ts'
+import { BoundedMap } from '../../platform/lib/bounded-map.ts'
 import { minute, second } from '../../platform/lib/clock.ts'
-import { Recent } from '../../platform/lib/recent.ts'
 import { servedRoles } from '../../roles.ts'
 import type { Overview } from './overview.ts'
 import {
@@ -127,7 +127,7 @@ const findingPeople = (support: Support) => [
 ]
 
 function testingMail({ clock, testMail }: Deps) {
-  const testedAt = new Recent<string, number>(testersMax)
+  const testedAt = new BoundedMap<string, number>(testersMax)
   return operation('POST /staff/mail/test', {
     ...helping,
     id: 'sendTestMail',

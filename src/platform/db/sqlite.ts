@@ -9,9 +9,9 @@
 import { closeSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import { BoundedMap } from '../lib/bounded-map.ts'
 import { flush, makeFile, makeFolder } from '../lib/durable.ts'
 import { errorFields } from '../lib/error-fields.ts'
-import { Recent } from '../lib/recent.ts'
 import { checkNumbers, outOfReach, overloaded, preparedMax, waitingMax } from './bounds.ts'
 import type { Db, Param, Row, Statement } from './db.ts'
 import { type Decision, isTake, type Outcome, type Step } from './decision.ts'
@@ -234,7 +234,7 @@ class Queue<J extends Job<never>> {
 class Connection {
   readonly database: DatabaseSync
   #hasNewLog = false
-  readonly #prepared = new Recent<string, StatementSync>(preparedMax)
+  readonly #prepared = new BoundedMap<string, StatementSync>(preparedMax)
 
   constructor(database: DatabaseSync) {
     this.database = database

@@ -1,14 +1,14 @@
 import type { FastifyRequest } from 'fastify'
+import { BoundedMap } from '../lib/bounded-map.ts'
 import type { CallerNetwork } from '../lib/bucket.ts'
 import { clientAddress, networkOf, type Range, widerNetworksOf } from '../lib/network.ts'
-import { Recent } from '../lib/recent.ts'
 import { fingerprint, type Secrets } from '../lib/secret.ts'
 
 const networksMax = 10_000
 
 /** Returns what limits count: the fingerprint of a caller's network, and of those around it. */
 export function callerNetworks({ current }: Secrets, trustedProxies: readonly Range[]) {
-  const known = new Recent<string, CallerNetwork>(networksMax)
+  const known = new BoundedMap<string, CallerNetwork>(networksMax)
   const fingerprintOf = (network: string) => fingerprint(current, 'network', network)
   return (request: FastifyRequest): CallerNetwork => {
     const peer = request.raw.socket.remoteAddress ?? ''

@@ -38,7 +38,7 @@ interface Overload {
   refused: number
   refusedAt: number
   room: number
-  tendedAt: number
+  checkedAt: number
   /** Requests finished since the last tick, and how many of them were late. */
   done: number
   late: number
@@ -102,10 +102,10 @@ export class RequestQueue {
   }
 
   #wait(place: Place): void {
-    if (this.#waiting.length >= waitingMax) this.#tend({ isFull: true })
+    if (this.#waiting.length >= waitingMax) this.#checkOverload({ isFull: true })
     if (this.#waiting.length >= waitingMax) return void this.#refuse(place)
     this.#waiting.push(place)
-    this.#timer ??= setInterval(() => this.#tend({ isFull: false }), tickMs).unref()
+    this.#timer ??= setInterval(() => this.#checkOverload({ isFull: false }), tickMs).unref()
   }
 
   #refuse(place: Place): void {
@@ -123,33 +123,33 @@ export class RequestQueue {
     }
   }
 
-  #tend({ isFull }: { isFull: boolean }): void {
+  #checkOverload({ isFull }: { isFull: boolean }): void {
     const now = this.#clock.elapsed()
     const longest = now - (this.#waiting[0]?.since ?? now)
     if (!this.#overload && (isFull || longest >= patienceMs)) {
-      const start = { room: workingMax, tendedAt: now, done: 0, late: 0 }
+      const start = { room: workingMax, checkedAt: now, done: 0, late: 0 }
       this.#overload = { since: now, refused: 0, refusedAt: now, ...start }
       this.#log.warn({ waiting: this.#waiting.length }, 'overloaded; refusing queued requests')
     }
-    if (this.#overload) this.#tendOverload(this.#overload, now)
+    if (this.#overload) this.#shed(this.#overload, now)
     if (this.#overload || this.#waiting.length > 0) return
     clearInterval(this.#timer)
     this.#timer = undefined
   }
 
-  #tendOverload(overload: Overload, now: number): void {
+  #shed(overload: Overload, now: number): void {
     // Oldest first, so late requests are at the front.
     const inTime = this.#waiting.findIndex(({ since }) => now - since < inTimeMs)
     const tooLate = this.#waiting.splice(0, inTime < 0 ? this.#waiting.length : inTime)
     for (const place of tooLate) this.#refuse(place)
 
     // A late tick has waited for the event loop like any other event.
-    const isLate = now - overload.tendedAt >= tickMs + inTimeMs
+    const isLate = now - overload.checkedAt >= tickMs + inTimeMs
     const keepsUp = !isLate && tooLate.length === 0 && overload.late <= overload.done * lateMax
     overload.room = keepsUp
       ? Math.min(room.max, overload.room * room.growth)
       : Math.max(room.min, overload.room * room.shrinkage)
-    Object.assign(overload, { tendedAt: now, done: 0, late: 0 })
+    Object.assign(overload, { checkedAt: now, done: 0, late: 0 })
 
     if (this.isClosed || now - overload.refusedAt < calmAfterMs) return
     this.#overload = null

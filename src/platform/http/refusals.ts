@@ -1,6 +1,6 @@
+import { BoundedMap } from '../lib/bounded-map.ts'
 import { type Clock, minute } from '../lib/clock.ts'
 import type { FailureLog } from '../lib/failure.ts'
-import { Recent } from '../lib/recent.ts'
 
 const oftenMax = 100
 const withinMs = 10 * minute
@@ -10,7 +10,7 @@ const networksMax = 10_000
 export class Refusals {
   readonly #log: Pick<FailureLog, 'warn'>
   readonly #clock: Pick<Clock, 'elapsed'>
-  readonly #counts = new Recent<string, { since: number; count: number }>(networksMax)
+  readonly #counts = new BoundedMap<string, { since: number; count: number }>(networksMax)
 
   constructor(log: Pick<FailureLog, 'warn'>, clock: Pick<Clock, 'elapsed'>) {
     this.#log = log

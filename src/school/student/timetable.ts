@@ -6,8 +6,8 @@
 
 import type { PersonInSession } from '../../identity/people/people.ts'
 import type { Db } from '../../platform/db/db.ts'
+import { BoundedMap } from '../../platform/lib/bounded-map.ts'
 import { timestamp } from '../../platform/lib/clock.ts'
-import { Recent } from '../../platform/lib/recent.ts'
 import { byStart, type Span, spanOf } from './classes.ts'
 import { type ClassDocument, readDocument } from './document.ts'
 import { type ClassRow, type StudentRow, studentWithClasses } from './store.ts'
@@ -36,8 +36,8 @@ export interface Timetable {
 
 export class Timetables {
   readonly #db: Db
-  readonly #kept = new Recent<string, Timetable>(studentsMax)
-  readonly #classes = new Recent<string, SharedClass>(classesMax)
+  readonly #kept = new BoundedMap<string, Timetable>(studentsMax)
+  readonly #classes = new BoundedMap<string, SharedClass>(classesMax)
 
   constructor(db: Db) {
     this.#db = db

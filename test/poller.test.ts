@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { Failure } from '../src/platform/lib/failure.ts'
-import { Rounds } from '../src/platform/lib/rounds.ts'
+import { Poller } from '../src/platform/lib/poller.ts'
 import { eventually } from './support/wait.ts'
 
-suite('Rounds', () => {
+suite('Poller', () => {
   /** Rounds that end when the test says so. */
   function start() {
     const said: string[] = []
@@ -19,7 +19,7 @@ suite('Rounds', () => {
       open.push(round)
       return round.promise
     }
-    const rounds = new Rounds(work, new Failure(log, 'the work'))
+    const rounds = new Poller(work, new Failure(log, 'the work'))
     const begun = (count: number) => eventually(`${count} rounds`, async () => open.length === count)
     return { rounds, open, said, begun }
   }

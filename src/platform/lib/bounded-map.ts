@@ -1,5 +1,5 @@
 /** A map with a maximum size that drops its oldest entries. */
-export class Recent<Key, Value> {
+export class BoundedMap<Key, Value> {
   readonly #entries = new Map<Key, Value>()
   readonly #max: number
 

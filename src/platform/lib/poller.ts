@@ -1,7 +1,7 @@
 /** Repeated work, in rounds that never overlap. */
 import type { Failure } from './failure.ts'
 
-export class Rounds {
+export class Poller {
   readonly #work: () => Promise<void>
   readonly #failure: Failure
   #poll: NodeJS.Timeout | undefined
