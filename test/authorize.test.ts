@@ -123,7 +123,7 @@ for (const engine of engines) {
 
       test('says so in the language of ui_locales, or else of the browser', async () => {
         const bad = { redirect_uri: 'https://evil.example/' }
-        const french = await page(service, requestOf(clientId, { ...bad, ui_locales: 'de fr-CA en' }), {
+        const french = await page(service, requestOf(clientId, { ...bad, ui_locales: 'it fr-CA en' }), {
           'accept-language': 'es',
         })
         assert.match(french.text, /lang="fr"/)

@@ -399,9 +399,10 @@ suite('Applications', inBrowser, () => {
   })
 
   for (const [locales, title] of [
-    ['de fr-CA', 'Connectez-vous pour continuer vers Moodle'],
+    ['it fr-CA', 'Connectez-vous pour continuer vers Moodle'],
     ['es', 'Inicie sesión para continuar en Moodle'],
-    ['de', 'Sign in to continue to Moodle'],
+    ['de', 'Melden Sie sich an, um zu Moodle zu gelangen'],
+    ['it', 'Sign in to continue to Moodle'],
   ] as const)
     test(`It is shown in the language of ui_locales=${locales}`, async () => {
       const page = await comeFrom(

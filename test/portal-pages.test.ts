@@ -339,7 +339,8 @@ suite('The portal', inBrowser, () => {
   for (const [locale, heading] of [
     ['fr-FR', 'Se connecter'],
     ['es-MX', 'Entrar'],
-    ['de-DE', 'Sign in'],
+    ['de-DE', 'Anmelden'],
+    ['it-IT', 'Sign in'],
   ] as const) {
     test(`A browser that asks for ${locale} is answered with “${heading}”, and can choose another`, async () => {
       const page = await visit('/', { locale })

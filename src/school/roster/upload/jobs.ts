@@ -70,10 +70,14 @@ export interface JobDeps {
 
 const jobs = { plan, apply, 'show-undo': showUndo, undo }
 type Kind = keyof typeof jobs
-export type Job = { [K in Kind]: { readonly kind: K } & Parameters<(typeof jobs)[K]>[0] }[Kind]
+export type Job<K extends Kind = Kind> = {
+  [One in K]: { readonly kind: One } & Parameters<(typeof jobs)[One]>[0]
+}[K]
 export type ResultOf = { [K in Kind]: Awaited<ReturnType<(typeof jobs)[K]>> }
+const workOn: { [K in Kind]: (job: Job<K>, deps: JobDeps) => Promise<ResultOf[K]> } = jobs
 
-export const work = (job: Job, deps: JobDeps): Promise<ResultOf[Kind]> => jobs[job.kind](job as never, deps)
+export const work = <K extends Kind>(job: Job<K>, deps: JobDeps): Promise<ResultOf[K]> =>
+  workOn[job.kind](job, deps)
 
 async function plan({ planId }: PlanJob, deps: JobDeps): Promise<undefined> {
   const { db, roster } = deps
