@@ -390,7 +390,7 @@ suite('Conventions', () => {
       assert.equal(fields.get('Contact'), 'mailto:postmaster@chiron.example')
       const left = Date.parse(fields.get('Expires') ?? '') - service.clock.now()
       assert.ok(left > 30 * 86_400_000 && left < 365 * 86_400_000, `${left} ms are left`)
-      assert.equal(fields.get('Preferred-Languages'), 'en, fr, es')
+      assert.equal(fields.get('Preferred-Languages'), 'en, fr, es, de')
       const { port } = new URL(service.url)
       assert.equal(fields.get('Canonical'), `http://localhost:${port}/.well-known/security.txt`)
       service.clock.advance(365 * 86_400_000)

@@ -157,7 +157,7 @@ export class Worker<Job extends Row> {
     const { db, clock } = this.#deps
     const { table, leaseMs, isLong } = this.#kind
     const { signal } = this.#abort
-    const renewing = isLong && setInterval(() => this.#renew(work).catch(() => {}), leaseMs / 3)
+    const renewing = isLong && setInterval(() => this.#renew(work).catch(() => {}), leaseMs / 3).unref()
     try {
       await lane.work(work.job, signal)
     } catch (error) {

@@ -40,7 +40,7 @@ export const peopleText: PeopleText = {
       failed: (names) => `Non déconnectées : ${names}. Elles restent sélectionnées : vous pouvez réessayer.`,
     },
     found: (n, shown) => counted(n, shown, 'personne trouvée', 'personnes trouvées'),
-    similar: 'Aucun résultat. Noms semblables :',
+    similar: 'Aucun résultat. Noms semblables :',
     foundMore: (shown) => `Les ${shown} premières personnes ; précisez pour réduire la liste`,
     nobody: 'Aucun résultat.',
     checkAgain: 'À vérifier de nouveau',
